@@ -1,0 +1,71 @@
+// EventLoop: one thread's epoll loop (Boost.Asio inside, behind a pointer, so that only net/*.cpp
+// include Boost). Connections and timers belong to one loop and are touched on its thread only;
+// post() is the one door for other threads. Timers fire by absolute deadline; with `spin_ns` the
+// loop polls instead of sleeping for the last stretch before a deadline, because a sleeping thread
+// wakes 50-90 us late. Thread safety: run() one thread; post(), stop() any thread; the rest loop
+// thread (or before run()).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "prony/core/clock.hpp"
+
+namespace prony::net {
+
+class EventLoop {
+ public:
+  struct Options {
+    core::Nanos spin_ns = 0;  // final spin before a timer deadline; 0: none
+  };
+  struct Occupancy {
+    core::Nanos busy_ns = 0;  // inside callbacks, polls and reads, spinning excluded
+    core::Nanos wall_ns = 0;  // since run() or the last reset
+  };
+
+  EventLoop() : EventLoop(Options{}) {}
+  explicit EventLoop(const Options& options);
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  /// Runs until stop(). May be called again after it returned.
+  void run();
+  void stop();
+  /// Runs `task` on the loop thread, soon, in order of post().
+  void post(std::function<void()> task);
+
+  Occupancy occupancy() const;
+  void reset_occupancy();
+
+  /// Of this loop; refreshed once per wake-up: converts kernel stamps (CLOCK_REALTIME).
+  core::Nanos realtime_to_monotonic_ns() const;
+  /// Largest jump of that offset seen so far: the wall clock was stepped.
+  core::Nanos clock_step_max_ns() const;
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A one-shot timer. Arming again replaces the deadline; destruction cancels. The callback is kept
+/// across arms, so re-arming allocates nothing.
+class Timer {
+ public:
+  Timer(EventLoop& loop, std::function<void()> callback);
+  ~Timer();
+  Timer(Timer&&) noexcept;
+  Timer& operator=(Timer&&) noexcept;
+
+  void arm(core::Nanos deadline_ns);
+  void cancel();
+  bool armed() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace prony::net

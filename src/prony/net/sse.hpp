@@ -1,0 +1,45 @@
+// SseFramer: splits a byte stream into server-sent events, at any split position. Lines end with
+// LF, CRLF or CR; nothing else ends a line (U+2028, U+0085, VT and FF do not). `data:` with or
+// without one space, several data lines join with LF, comments and id/retry lines are skipped, a
+// BOM at the start is skipped, the last event may lack its empty line. No limit on the size of an
+// event but `event_limit_bytes`. Allocates only while an event spans reads and the buffer grows.
+// Source: WHATWG HTML, section 9.2.6. Thread safety: none; one per stream.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace prony::net {
+
+struct SseEvent {
+  std::string_view data;   // joined data lines; valid during the call
+  std::string_view event;  // value of the `event:` field; empty if none
+};
+
+class SseFramer {
+ public:
+  /// What feed() calls per event: return false to stop reading.
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    virtual bool on_event(const SseEvent& event) = 0;
+    /// A comment line (keep-alive pings).
+    virtual void on_comment() {}
+  };
+
+  explicit SseFramer(size_t event_limit_bytes = size_t{64} << 20)
+      : event_limit_bytes_(event_limit_bytes) {}
+
+  /// False: the sink stopped, or an event passed the limit (overflowed()).
+  bool feed(std::string_view bytes, Sink& sink);
+  /// End of input: hands over an event that lacks its empty line.
+  bool finish(Sink& sink);
+  void reset();
+  bool overflowed() const { return overflowed_; }
+
+ private:
+  size_t event_limit_bytes_;
+  bool overflowed_ = false;
+};
+
+}  // namespace prony::net
