@@ -1,0 +1,78 @@
+// prony: the program. Reads the first argument and hands the rest to that command.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "prony/cli/commands.hpp"
+#include "prony/cli/flags.hpp"
+#include "prony/version.hpp"
+
+namespace prony::cli {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(const Arguments&);
+};
+
+constexpr Command kCommands[] = {
+    {"bench", "load an endpoint and measure TTFT, TPOT, ITL, E2E, goodput and errors", run_bench},
+    {"mock", "an endpoint of exactly known timing, with named faults", run_mock},
+    {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
+};
+
+void print_usage(std::FILE* out) {
+  fmt::print(out, "usage: prony COMMAND [FLAGS]\n\n");
+  for (const auto& command : kCommands) {
+    fmt::print(out, "  {:<8} {}\n", command.name, command.summary);
+  }
+  fmt::print(out, "\nprony COMMAND --help shows the flags; prony --version the version\n");
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.empty()) {
+    print_usage(stderr);
+    return kExitUsage;
+  }
+  const auto& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return kExitOk;
+  }
+  if (name == "--version") {
+    fmt::print("prony {} ({})\n", kVersion, kCommit);
+    return kExitOk;
+  }
+  std::vector<std::string> names;
+  for (const auto& command : kCommands) {
+    if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(command.name);
+  }
+  const auto guess = nearest(name, names);
+  fmt::print(stderr, "prony: unknown command '{}', {}\n", name,
+             guess.empty() ? fmt::format("expected one of {}", fmt::join(names, ", "))
+                           : fmt::format("did you mean {}?", guess));
+  return kExitUsage;
+}
+
+}  // namespace
+
+int report_error(const std::string& command, const Error& error) {
+  fmt::print(stderr, "prony {}: {}\n", command, error.message);
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument: return kExitUsage;
+    case ErrorCode::kEnvironment: return kExitEnvironment;
+    case ErrorCode::kFailed: return kExitFailed;
+  }
+  return kExitFailed;
+}
+
+}  // namespace prony::cli
+
+int main(int count, char** values) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed socket or pipe is an error of its write
+  return prony::cli::run({values + 1, values + count});
+}
