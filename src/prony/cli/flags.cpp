@@ -87,8 +87,7 @@ struct Flags::Impl {
   // An option of one value: `convert` turns its text into the target's type.
   template <class Target, class Convert>
   CLI::Option* add_single(std::string_view flag_names, Target& target, std::string_view help,
-                          const std::string& default_text, std::string_view type,
-                          Convert convert) {
+                          const std::string& default_text, std::string_view type, Convert convert) {
     Raw* raw = nullptr;
     auto* option = add(flag_names, help, raw, default_text);
     option->type_name(std::string(type));
@@ -119,7 +118,9 @@ Flags& Flags::group(std::string_view title) {
 }
 
 namespace {
-Result<std::string> as_text(const std::string&, const std::string& text) { return text; }
+Result<std::string> as_text(const std::string&, const std::string& text) {
+  return text;
+}
 }  // namespace
 
 Flags& Flags::text(std::string_view names, std::string& target, std::string_view help) {
@@ -144,8 +145,7 @@ Flags& Flags::number(std::string_view names, double& target, std::string_view he
   impl_->add_single(names, target, help, fmt::format("{}", target), "X", to_number);
   return *this;
 }
-Flags& Flags::number(std::string_view names, std::optional<double>& target,
-                     std::string_view help) {
+Flags& Flags::number(std::string_view names, std::optional<double>& target, std::string_view help) {
   impl_->add_single(names, target, help, target ? fmt::format("{}", *target) : "", "X", to_number);
   return *this;
 }
@@ -196,10 +196,10 @@ Result<Flags::Outcome> Flags::parse(const std::vector<std::string>& arguments) {
   if (const auto extras = impl_->app.remaining(); !extras.empty()) {
     const auto name = first_name(extras.front().substr(0, extras.front().find('=')));
     const auto guess = nearest(name, impl_->names);
-    return invalid_argument(guess.empty()
-                                ? fmt::format("unknown argument '{}'; see --help", extras.front())
-                                : fmt::format("unknown argument '{}', did you mean {}?",
-                                              extras.front(), guess));
+    return invalid_argument(
+        guess.empty()
+            ? fmt::format("unknown argument '{}'; see --help", extras.front())
+            : fmt::format("unknown argument '{}', did you mean {}?", extras.front(), guess));
   }
   for (const auto& convert : impl_->conversions) {
     if (auto done = convert(); !done) return done.error();
@@ -212,7 +212,9 @@ bool Flags::given(std::string_view name) const {
   return option != nullptr && option->count() > 0;
 }
 
-std::string Flags::help() const { return impl_->app.help(); }
+std::string Flags::help() const {
+  return impl_->app.help();
+}
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;

@@ -41,8 +41,7 @@ class Flags {
   Flags& choice(std::string_view names, std::string& target, std::vector<std::string> choices,
                 std::string_view help);
   /// Arguments without a flag.
-  Flags& positional(std::string_view name, std::vector<std::string>& target,
-                    std::string_view help);
+  Flags& positional(std::string_view name, std::vector<std::string>& target, std::string_view help);
 
   enum class Outcome { kRun, kHelp };
   /// kHelp: the user asked for help() and nothing else shall happen.

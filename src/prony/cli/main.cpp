@@ -63,9 +63,12 @@ int run(const Arguments& arguments) {
 int report_error(const std::string& command, const Error& error) {
   fmt::print(stderr, "prony {}: {}\n", command, error.message);
   switch (error.code) {
-    case ErrorCode::kInvalidArgument: return kExitUsage;
-    case ErrorCode::kEnvironment: return kExitEnvironment;
-    case ErrorCode::kFailed: return kExitFailed;
+    case ErrorCode::kInvalidArgument:
+      return kExitUsage;
+    case ErrorCode::kEnvironment:
+      return kExitEnvironment;
+    case ErrorCode::kFailed:
+      return kExitFailed;
   }
   return kExitFailed;
 }

@@ -9,8 +9,8 @@ namespace prony::core {
                                std::string_view message = {});
 }  // namespace prony::core
 
-#define PRONY_CHECK(condition, ...)                                                 \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]]                                                  \
+#define PRONY_CHECK(condition, ...)                                                           \
+  do {                                                                                        \
+    if (!(condition)) [[unlikely]]                                                            \
       ::prony::core::check_failed(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

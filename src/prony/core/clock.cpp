@@ -14,10 +14,16 @@ Nanos read_clock(clockid_t id) noexcept {
 
 }  // namespace
 
-Nanos monotonic_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
-Nanos realtime_ns() noexcept { return read_clock(CLOCK_REALTIME); }
+Nanos monotonic_ns() noexcept {
+  return read_clock(CLOCK_MONOTONIC);
+}
+Nanos realtime_ns() noexcept {
+  return read_clock(CLOCK_REALTIME);
+}
 
-Nanos MonotonicClock::now_ns() const { return monotonic_ns(); }
+Nanos MonotonicClock::now_ns() const {
+  return monotonic_ns();
+}
 
 void MonotonicClock::sleep_until(Nanos deadline_ns) {
   timespec deadline{};

@@ -51,7 +51,9 @@ TEST(Clock, RealtimeConvertsToMonotonic) {
   EXPECT_LE(converted, after + convert.error_bound_ns + 1000);
 }
 
-TEST(Clock, UtcText) { EXPECT_STREQ(utc_text(1700158543LL * kNanosPerSecond).text, "2023-11-16T18:15:43Z"); }
+TEST(Clock, UtcText) {
+  EXPECT_STREQ(utc_text(1700158543LL * kNanosPerSecond).text, "2023-11-16T18:15:43Z");
+}
 
 TEST(File, AtomicWriteLeavesNothingBehindWhenAbandoned) {
   const auto folder = temporary_folder();
@@ -79,7 +81,8 @@ TEST(Json, RefusesNotFinite) {
 // Known answers of Random123 1.09's kat_vectors for philox4x32 10.
 TEST(Philox, KnownAnswers) {
   using Block = std::array<uint32_t, 4>;
-  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
+            (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
             (Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),

@@ -8,10 +8,14 @@ namespace {
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -31,6 +35,8 @@ void log(LogLevel level, std::string_view text) {
   logger().log(level_of(level), spdlog::string_view_t(text.data(), text.size()));
 }
 
-void set_log_level(LogLevel level) { logger().set_level(level_of(level)); }
+void set_log_level(LogLevel level) {
+  logger().set_level(level_of(level));
+}
 
 }  // namespace prony::core

@@ -30,7 +30,9 @@ inline Error invalid_argument(std::string message) {
 inline Error environment_error(std::string message) {
   return {ErrorCode::kEnvironment, std::move(message)};
 }
-inline Error failed(std::string message) { return {ErrorCode::kFailed, std::move(message)}; }
+inline Error failed(std::string message) {
+  return {ErrorCode::kFailed, std::move(message)};
+}
 
 template <typename T>
 class [[nodiscard]] Result {

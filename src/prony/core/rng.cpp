@@ -10,8 +10,12 @@ namespace {
 constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
 constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 
-uint32_t low(uint64_t x) { return static_cast<uint32_t>(x); }
-uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
+uint32_t low(uint64_t x) {
+  return static_cast<uint32_t>(x);
+}
+uint32_t high(uint64_t x) {
+  return static_cast<uint32_t>(x >> 32);
+}
 
 }  // namespace
 
@@ -44,9 +48,13 @@ uint64_t Rng::next_u64() {
   return first << 32 | next_u32();
 }
 
-double Rng::uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
+double Rng::uniform() {
+  return static_cast<double>(next_u64() >> 11) * 0x1p-53;
+}
 
-double Rng::uniform_open() { return (static_cast<double>(next_u64() >> 12) + 0.5) * 0x1p-52; }
+double Rng::uniform_open() {
+  return (static_cast<double>(next_u64() >> 12) + 0.5) * 0x1p-52;
+}
 
 uint64_t Rng::below(uint64_t bound) {
   PRONY_CHECK(bound > 0);
@@ -61,9 +69,13 @@ uint64_t Rng::below(uint64_t bound) {
   }
 }
 
-double Rng::normal() { return inverse_normal_cdf(uniform_open()); }
+double Rng::normal() {
+  return inverse_normal_cdf(uniform_open());
+}
 
-double Rng::exponential() { return -math::log(uniform_open()); }
+double Rng::exponential() {
+  return -math::log(uniform_open());
+}
 
 double Rng::gamma(double shape) {
   PRONY_CHECK(shape > 0);

@@ -28,8 +28,12 @@ using Bytes = Quantity<struct BytesTag>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 
-constexpr Seconds operator/(Flops work, FlopsPerSecond rate) { return {work.value / rate.value}; }
-constexpr Seconds operator/(Bytes moved, BytesPerSecond rate) { return {moved.value / rate.value}; }
+constexpr Seconds operator/(Flops work, FlopsPerSecond rate) {
+  return {work.value / rate.value};
+}
+constexpr Seconds operator/(Bytes moved, BytesPerSecond rate) {
+  return {moved.value / rate.value};
+}
 
 inline constexpr double kGB = 1e9, kGiB = 1024.0 * 1024.0 * 1024.0;
 inline constexpr double kTera = 1e12;
