@@ -117,11 +117,31 @@ function(prony_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
-# Tests that read the tree instead of running the program: layers, style, headers that stand alone.
+# Tests that read the tree instead of running the program (label lint), and end-to-end tests that run
+# the program from node (label e2e; exit code 77 means skipped, with the reason on the last line).
 function(prony_checks)
   if(NOT PRONY_TESTS)
     return()
   endif()
+  find_program(PYTHON3 python3 REQUIRED)
+  find_program(NODE node)
+  add_test(NAME lint.layers COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/scripts/check_layers.py)
+  add_test(NAME lint.style COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/scripts/lint.py)
+  add_test(NAME lint.format COMMAND ${CMAKE_SOURCE_DIR}/scripts/format.sh --check)
   get_property(header_targets GLOBAL PROPERTY PRONY_HEADER_TARGETS)
   add_custom_target(prony_headers DEPENDS ${header_targets})
+  add_test(NAME lint.headers_alone
+           COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target prony_headers)
+  set_tests_properties(lint.layers lint.style lint.format lint.headers_alone
+                       PROPERTIES LABELS lint TIMEOUT 300)
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/*.test.mjs)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    if(NODE AND TARGET prony)
+      add_test(NAME e2e.${name} COMMAND ${NODE} ${script} $<TARGET_FILE:prony>)
+      # Timed against a clock: alone on the machine.
+      set_tests_properties(e2e.${name} PROPERTIES LABELS e2e TIMEOUT 300 RUN_SERIAL ON
+                           SKIP_RETURN_CODE 77)
+    endif()
+  endforeach()
 endfunction()
