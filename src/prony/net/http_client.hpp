@@ -55,6 +55,9 @@ struct ResponseHead {
   std::string_view server;        // Server header
   std::string_view prony_device;  // X-Prony-Device header; empty for real hardware
   bool keep_alive = true;
+  /// Transfer-Encoding: chunked. Then each on_body() holds bytes of one chunk only, so that events
+  /// of one server write (one chunk) can be told from writes that the kernel merged into one read.
+  bool chunked = false;
 };
 
 enum class NetErrorKind {
@@ -80,6 +83,7 @@ class HttpConnection {
     virtual void on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns) = 0;
     virtual void on_head(const ResponseHead& head, const ReceiveStamp& stamp) = 0;
     /// A piece of the body, de-chunked, in order; several pieces may share one stamp (one read).
+    /// A piece never spans two chunks.
     virtual void on_body(std::string_view piece, const ReceiveStamp& stamp) = 0;
     /// The response is whole. `reusable`: send() may follow at once on this connection.
     virtual void on_complete(const ReceiveStamp& stamp, bool reusable) = 0;

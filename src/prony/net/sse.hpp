@@ -25,6 +25,9 @@ class SseFramer {
     virtual bool on_event(const SseEvent& event) = 0;
     /// A comment line (keep-alive pings).
     virtual void on_comment() {}
+    /// A line whose field is none of data, event, id, retry. WHATWG ignores it; old llama.cpp
+    /// servers report errors that way (`error: {json}`). Called when the line is whole.
+    virtual void on_other_field(std::string_view /*name*/, std::string_view /*value*/) {}
   };
 
   explicit SseFramer(size_t event_limit_bytes = size_t{64} << 20)
