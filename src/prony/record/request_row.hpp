@@ -18,19 +18,19 @@ enum class Status {
   kOk,
   kHttp4xx,
   kHttp5xx,
-  kStreamError,     // an error object inside the stream
-  kTruncated,       // the stream ended without its end marker
-  kEmpty,           // a whole stream without a single token
-  kNotStream,       // 200 with JSON or HTML although a stream was asked for
-  kParse,           // an event that is not what the dialect allows
-  kInterrupted,     // in flight when the user pressed Ctrl-C
-  kConnect,         // no connection
+  kStreamError,  // an error object inside the stream
+  kTruncated,    // the stream ended without its end marker
+  kEmpty,        // a whole stream without a single token
+  kNotStream,    // 200 with JSON or HTML although a stream was asked for
+  kParse,        // an event that is not what the dialect allows
+  kInterrupted,  // in flight when the user pressed Ctrl-C
+  kConnect,      // no connection
   kTimeoutConnect,
   kTimeoutTtft,
   kTimeoutStall,
   kTimeoutTotal,
-  kCancelled,       // given up on purpose by the client
-  kUnfinished,      // in flight when the run's drain limit passed
+  kCancelled,   // given up on purpose by the client
+  kUnfinished,  // in flight when the run's drain limit passed
 };
 /// "ok", "http_4xx", ... as in requests.jsonl.
 const char* status_name(Status status);
@@ -49,35 +49,35 @@ struct TokenEvent {
 };
 
 struct RequestRow {
-  int64_t index = 0;               // position in the schedule
-  std::string id;                  // sent as X-Request-Id
+  int64_t index = 0;  // position in the schedule
+  std::string id;     // sent as X-Request-Id
   Status status = Status::kUnfinished;
   std::optional<int32_t> http_status;
-  std::string error;               // one line; empty if ok
-  int32_t retries = 0;             // resends on a dead keep-alive connection, no byte received
+  std::string error;    // one line; empty if ok
+  int32_t retries = 0;  // resends on a dead keep-alive connection, no byte received
   int32_t input_tokens_asked = 0;
-  std::optional<int32_t> prompt_tokens;   // the server's count
+  std::optional<int32_t> prompt_tokens;  // the server's count
   int32_t output_tokens_asked = 0;
-  std::optional<int32_t> output_tokens;   // N, by token_source
+  std::optional<int32_t> output_tokens;  // N, by token_source
   TokenSource token_source = TokenSource::kNone;
   std::string finish_reason;
 
   core::Nanos t_intended_ns = 0;
-  std::optional<core::Nanos> t_connect_ns;      // this connection was ready; unset if reused
-  std::optional<core::Nanos> t_send_ns;         // first byte handed to the kernel
-  std::optional<core::Nanos> t_sent_ns;         // last body byte handed to the kernel
+  std::optional<core::Nanos> t_connect_ns;  // this connection was ready; unset if reused
+  std::optional<core::Nanos> t_send_ns;     // first byte handed to the kernel
+  std::optional<core::Nanos> t_sent_ns;     // last body byte handed to the kernel
   std::optional<core::Nanos> t_headers_ns;
   std::optional<core::Nanos> t_first_event_ns;
   std::optional<core::Nanos> t_first_token_ns;
   std::optional<core::Nanos> t_first_output_ns;  // first token that is not reasoning
   std::optional<core::Nanos> t_last_token_ns;
-  std::optional<core::Nanos> t_done_ns;          // end marker
+  std::optional<core::Nanos> t_done_ns;  // end marker
   std::optional<core::Nanos> t_close_ns;
 
-  std::vector<TokenEvent> events;  // token-bearing events in order
-  int32_t first_event_tokens = 0;  // tokens of the first token-bearing event; 0: unknown
+  std::vector<TokenEvent> events;       // token-bearing events in order
+  int32_t first_event_tokens = 0;       // tokens of the first token-bearing event; 0: unknown
   bool tokens_per_event_exact = false;  // every event's count is known, so ITL is per token
-  int32_t merged_events = 0;       // events that shared a kernel read with a later one
+  int32_t merged_events = 0;            // events that shared a kernel read with a later one
   std::optional<core::Nanos> read_lag_max_ns;  // largest user - kernel stamp of this request
 
   std::string text, reasoning, tool_calls;  // kept only with --save-text

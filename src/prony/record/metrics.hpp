@@ -1,0 +1,98 @@
+// Metrics: the numbers of a Record, equal in kind for a measured, a predicted and a simulated run.
+// Definitions: docs/metrics.md. A value without a model or without enough samples is nullopt, null
+// in the file; never a plausible number. Field names are the JSON names.
+// Thread safety: a value.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "prony/core/json.hpp"
+#include "prony/core/result.hpp"
+#include "prony/stats/quantile.hpp"
+
+namespace prony::record {
+
+/// Statistics of one latency (or of any per-request quantity). As a whole null in JSON where
+/// neither n nor mean nor p50 is known (a prediction without a model for it). Percentiles p50 and
+/// p75 from n >= 1; p90 and above only where n (1 - p) >= 10, so that at least ten samples lie
+/// beyond. Interpolation is linear (numpy's, vLLM's).
+struct LatencyStats {
+  std::optional<int64_t> n;
+  std::optional<double> mean, sd, min, max;
+  std::optional<double> p50, p75, p90, p95, p99, p999;
+  struct Ci95 {  // 95 % confidence intervals
+    std::optional<stats::Interval> p50, p90, p99;
+    bool operator==(const Ci95&) const = default;
+  };
+  Ci95 ci95;
+
+  bool known() const { return n.has_value() || mean.has_value() || p50.has_value(); }
+  bool operator==(const LatencyStats&) const = default;
+};
+
+/// Tokens asked for against tokens got, over completed requests.
+struct TokenTally {
+  int64_t requests = 0;
+  int64_t asked = 0;                                    // sum over `requests`
+  int64_t got = 0;                                      // sum over those whose count is known
+  int64_t equal = 0, fewer = 0, more = 0, unknown = 0;  // requests, by got against asked
+  bool operator==(const TokenTally&) const = default;
+};
+
+struct Metrics {
+  // Requests. Population: intended start inside the window (docs/metrics.md).
+  std::optional<int64_t> attempted, completed, failed;
+  std::map<std::string, int64_t> errors;       // status -> requests, without ok
+  std::map<std::string, int64_t> http_errors;  // HTTP code outside 2xx -> requests
+
+  // Time. window_rule: "arrivals", "completions" or "given".
+  std::optional<double> window_s, duration_s;
+  std::string window_rule;
+
+  // Rates; *_run over duration_s, everything else in the window.
+  std::optional<double> request_throughput, request_throughput_run;  // completed requests/s
+  std::optional<double> output_throughput, output_throughput_run;    // output tokens/s
+  std::optional<double> total_throughput;                            // input + output tokens/s
+  std::optional<double> goodput;                                     // good requests/s
+  std::optional<double> goodput_fraction;                            // of attempted
+  std::optional<double> goodput_output_throughput;                   // tokens/s of good requests
+  std::string goodput_slo;                                           // "ttft:200", empty if none
+
+  // Latencies.
+  LatencyStats ttft_ms, tpot_ms, itl_ms, icl_ms, e2e_ms;
+  LatencyStats ttft_intended_ms, e2e_intended_ms;
+  LatencyStats send_lag_ms, read_lag_ms, queue_ms;
+  // Diagnostics and other tools' forms.
+  LatencyStats ttfe_ms, ttfo_ms, ntpot_ms, tpot_vllm_ms, connect_ms;
+  LatencyStats user_tokens_per_s;  // 1 / TPOT of each request
+
+  // Counting.
+  TokenTally input_tokens, output_tokens;
+  std::map<std::string, int64_t> token_sources;  // source -> completed requests
+  bool token_source_mixed = false;
+  std::string itl_basis;       // "tokens", "events" (ITL is ICL), "mixed", "" (none)
+  int64_t tpot_undefined = 0;  // completed requests with a single token or one burst of all
+  int64_t bursty_streams = 0;  // completed, most tokens at one instant
+  int64_t token_events = 0, merged_events = 0;
+  int64_t retries = 0;
+
+  // Load as it was.
+  std::optional<double> requested_rate, intended_rate, sent_rate;  // requests/s
+  std::optional<double> concurrency_mean;
+  std::optional<int64_t> concurrency_max;
+  std::optional<bool> steady;           // null: too few requests to tell
+  std::optional<double> steady_change;  // second half against first, of the latency judged
+  std::string approximate;  // latencies whose percentiles come from a histogram (<= 0.1 % late)
+
+  bool operator==(const Metrics&) const = default;
+};
+
+core::Json metrics_to_json(const Metrics& metrics);
+/// `json` must have passed validate_record (record.hpp) as /metrics; other input is an Error.
+Result<Metrics> metrics_from_json(const core::Json& json);
+
+core::Json latency_to_json(const LatencyStats& stats);
+
+}  // namespace prony::record

@@ -1,0 +1,44 @@
+// summarize: rows of requests to Metrics, by the definitions of docs/metrics.md and nowhere else.
+// The same for measured and simulated rows. Pure: equal rows and options give equal bits.
+// Latencies are over the population's completed requests; counts, goodput and error shares over
+// everything attempted; throughput over every token that arrived, of failed requests too.
+// Thread safety: pure function.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "prony/core/clock.hpp"
+#include "prony/core/slo.hpp"
+#include "prony/record/metrics.hpp"
+#include "prony/record/request_row.hpp"
+
+namespace prony::record {
+
+struct SummaryOptions {
+  /// Arrivals fixed in advance at a finite rate. False: rate inf or closed loop.
+  bool open_loop = true;
+  /// Start of the window; default the first intended start. Rows intended before it are warm-up:
+  /// in no count and no latency, but their tokens count in the window's throughput.
+  std::optional<core::Nanos> window_begin_ns;
+  /// End of the window. Default: the last intended start (open loop), or the last completion (rate
+  /// inf, closed loop, or a schedule of a single instant). Rows intended later are left out.
+  std::optional<core::Nanos> window_end_ns;
+  core::RequestSlo goodput;
+  std::optional<double> requested_rate_per_s;
+  /// Values of one latency kept for exact percentiles; beyond, a histogram (<= 0.1 %) takes over.
+  int64_t exact_values_max = 4'000'000;
+};
+
+/// The measurement window [begin_ns, end_ns] and the rule that gave it.
+struct Window {
+  core::Nanos begin_ns = 0, end_ns = 0;
+  const char* rule = "";
+};
+/// Requires rows not empty (checked).
+Window measurement_window(std::span<const RequestRow> rows, const SummaryOptions& options);
+
+/// Rows in any order; each must satisfy check_row (rows_file.hpp). No rows: zero counts, no values.
+Metrics summarize(std::span<const RequestRow> rows, const SummaryOptions& options);
+
+}  // namespace prony::record
