@@ -29,7 +29,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  /// Runs until stop(). May be called again after it returned.
+  /// Runs until stop(). May be called again after it returned; a stop() before run() ends that run
+  /// at once.
   void run();
   void stop();
   /// Runs `task` on the loop thread, soon, in order of post().
@@ -38,20 +39,23 @@ class EventLoop {
   Occupancy occupancy() const;
   void reset_occupancy();
 
-  /// Of this loop; refreshed once per wake-up: converts kernel stamps (CLOCK_REALTIME).
+  /// Offset that converts kernel stamps (CLOCK_REALTIME); measured at its first use after each
+  /// wake-up and at least once a millisecond.
   core::Nanos realtime_to_monotonic_ns() const;
-  /// Largest jump of that offset seen so far: the wall clock was stepped.
+  /// Largest change of that offset between two measurements so far. Slewing by NTP moves it by at
+  /// most 500 ns in a millisecond: a change of milliseconds is a step of the wall clock.
   core::Nanos clock_step_max_ns() const;
 
-  struct Impl;
+  struct Impl;  // event_loop.cpp
   Impl& impl() { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// A one-shot timer. Arming again replaces the deadline; destruction cancels. The callback is kept
-/// across arms, so re-arming allocates nothing.
+/// A one-shot timer. Arming again replaces the deadline; destruction cancels, also from within its
+/// own callback. The callback is kept across arms, so re-arming allocates nothing. Equal deadlines
+/// fire in the order of arm(). Must not outlive its loop (checked).
 class Timer {
  public:
   Timer(EventLoop& loop, std::function<void()> callback);
@@ -59,13 +63,15 @@ class Timer {
   Timer(Timer&&) noexcept;
   Timer& operator=(Timer&&) noexcept;
 
+  /// Fires at or after `deadline_ns` (CLOCK_MONOTONIC), soon if it has passed.
   void arm(core::Nanos deadline_ns);
   void cancel();
   bool armed() const;
 
- private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+
+ private:
+  std::shared_ptr<Impl> impl_;  // shared with the loop while the callback runs
 };
 
 }  // namespace prony::net

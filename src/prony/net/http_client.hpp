@@ -25,6 +25,7 @@ struct Origin {
   std::string host;
   uint16_t port = 80;
   bool verify_peer = true;  // false: --insecure
+  std::string ca_file;      // PEM file of trusted authorities; empty: the system's
 };
 
 struct Url {
@@ -73,13 +74,16 @@ struct NetError {
 
 class HttpConnection {
  public:
-  /// Events of one connection; every call is on the loop thread. Within a call the handler may
-  /// call send() or close(), or destroy nothing: destroy the connection later, from the loop.
+  /// Events of one connection; every call is on the loop thread and, but for on_sent(), from the
+  /// loop itself and never from within connect() or send(). Within a call the handler may close()
+  /// or destroy the connection, and in on_connected() and on_complete() call send().
   class Handler {
    public:
     virtual ~Handler() = default;
     virtual void on_connected(core::Nanos t_connect_ns) = 0;
-    /// The request is wholly in the kernel: first byte handed over, last byte handed over.
+    /// The request is wholly in the kernel: just before its first byte was handed over, just after
+    /// its last. Comes from within send() where the kernel takes the request at once. A response
+    /// may begin (or the exchange fail) before a long request is sent: then this never comes.
     virtual void on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns) = 0;
     virtual void on_head(const ResponseHead& head, const ReceiveStamp& stamp) = 0;
     /// A piece of the body, de-chunked, in order; several pieces may share one stamp (one read).
@@ -89,7 +93,7 @@ class HttpConnection {
     virtual void on_complete(const ReceiveStamp& stamp, bool reusable) = 0;
     /// Ends the exchange and the connection.
     virtual void on_error(const NetError& error, const ReceiveStamp& stamp) = 0;
-    /// An idle kept-alive connection was closed by the peer.
+    /// An idle kept-alive connection was closed by the peer; it is closed now.
     virtual void on_idle_close() {}
   };
 
@@ -98,6 +102,8 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
+  /// Nonblocking; ends in on_connected() (after the TLS handshake) or on_error(). There is no bound
+  /// on time here: the caller holds a Timer and calls close(). Call once.
   void connect();
   /// `request` is the whole message: request line, headers, empty line, body; it must stay valid
   /// until on_sent(). Requires connected and idle (checked).
@@ -110,10 +116,12 @@ class HttpConnection {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with the loop while a callback runs
 };
 
-/// A POST message with the given extra headers; Host, Content-Length and Content-Type included.
+/// A whole message with the given extra headers; Host, Content-Length and (with a body, unless
+/// given) Content-Type: application/json included. `target` is path and query. Line breaks in a
+/// header are dropped, so that a value cannot add a header.
 std::string format_request(std::string_view method, const Origin& origin, std::string_view target,
                            const std::vector<std::pair<std::string, std::string>>& headers,
                            std::string_view body);

@@ -25,37 +25,42 @@ struct HttpRequest {
   std::string query;  // after '?', may be empty
   Headers headers;
   std::string body;
-  core::Nanos t_received_ns = 0;  // the request was whole
+  core::Nanos t_received_ns = 0;  // the request was whole: just after the read that completed it
 
   /// Value of a header, case-insensitive; empty if absent.
   std::string_view header(std::string_view name) const;
 };
 
 /// One request being answered. Held by shared_ptr: the handler may keep it for as long as it
-/// streams. Calls after the peer has gone are ignored.
+/// streams. Calls after the peer has gone are ignored. Dropped without an answer it answers 500;
+/// dropped in the middle of a stream it closes the connection, so that no client waits for ever.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
   /// A whole response. Requires that nothing was sent yet (checked).
   virtual void respond(int status, const Headers& headers, std::string_view body) = 0;
-  /// Starts a chunked stream.
+  /// Sends the head of a stream: chunked, or until close for an HTTP/1.0 client.
   virtual void start_stream(int status, const Headers& headers) = 0;
   /// One chunk, handed to the kernel at once where it takes it, else queued.
   virtual void write(std::string_view piece) = 0;
-  /// Bytes outside any framing, for servers that misbehave on purpose (mock).
+  /// Bytes outside any framing, for servers that misbehave on purpose (mock). Without a
+  /// start_stream() the whole response, head included, is the caller's.
   virtual void write_raw(std::string_view bytes) = 0;
-  /// Ends the stream; the connection stays open unless the client or `keep_alive` says otherwise.
+  /// Ends the stream (the last chunk is sent only after a start_stream()); the connection stays
+  /// open unless the client or `keep_alive` says otherwise.
   virtual void finish(bool keep_alive = true) = 0;
   /// Closes the connection in the middle; `reset` sends RST instead of FIN.
   virtual void abort(bool reset = false) = 0;
 
-  /// Called once if the peer closes before the response was whole.
+  /// Called once if the peer closes (or stops reading for write_timeout_ns) before the response was
+  /// whole; never from within a call to this exchange.
   virtual void on_peer_close(std::function<void()> callback) = 0;
   virtual bool open() const = 0;
   /// Bytes queued because the peer reads slowly.
   virtual size_t queued_bytes() const = 0;
-  /// When the kernel took the last byte of the latest write(); 0 while it is still queued.
+  /// Taken just before the call that handed the kernel the last byte of the latest write() or
+  /// write_raw(), so that no receive stamp on this machine precedes it; 0 while it is still queued.
   virtual core::Nanos last_write_ns() const = 0;
 };
 
@@ -68,7 +73,8 @@ class HttpServer {
     size_t header_limit_bytes = 64 << 10;
     core::Nanos idle_timeout_ns = 75 * core::kNanosPerSecond;  // between requests of a connection
     core::Nanos request_timeout_ns = 60 * core::kNanosPerSecond;  // first to last byte of a request
-    std::string server_name = "prony";
+    core::Nanos write_timeout_ns = 60 * core::kNanosPerSecond;  // the peer reads nothing: closed
+    std::string server_name = "prony";                          // Server header; empty: none
   };
   using Handler = std::function<void(const HttpRequest&, const std::shared_ptr<Exchange>&)>;
 

@@ -14,6 +14,7 @@ namespace prony::net {
 struct SseEvent {
   std::string_view data;   // joined data lines; valid during the call
   std::string_view event;  // value of the `event:` field; empty if none
+  bool terminated = true;  // false: the input ended before the empty line, so data may be cut
 };
 
 class SseFramer {
@@ -33,7 +34,8 @@ class SseFramer {
   explicit SseFramer(size_t event_limit_bytes = size_t{64} << 20)
       : event_limit_bytes_(event_limit_bytes) {}
 
-  /// False: the sink stopped, or an event passed the limit (overflowed()).
+  /// False: the sink stopped, or an event passed the limit (overflowed()); from then on every call
+  /// is false until reset(). The sink must not call the framer.
   bool feed(std::string_view bytes, Sink& sink);
   /// End of input: hands over an event that lacks its empty line.
   bool finish(Sink& sink);
@@ -41,7 +43,22 @@ class SseFramer {
   bool overflowed() const { return overflowed_; }
 
  private:
+  bool take_line(std::string_view line, Sink& sink);
+  void take_field(std::string_view name, std::string_view value);
+  bool dispatch(Sink& sink, bool terminated);
+  bool keep(std::string_view partial);
+  bool overflow();
+  void own_event();
+
   size_t event_limit_bytes_;
+  std::string line_;       // a line that began in an earlier feed()
+  std::string joined_;     // data that is not one slice of the current input
+  std::string type_;       // value of `event:`
+  std::string_view data_;  // the event so far: a slice of the input or of joined_
+  bool has_data_ = false;
+  bool at_start_ = true;   // no line seen yet: a BOM may come
+  bool after_cr_ = false;  // the last line ended with CR: an LF belongs to it
+  bool stopped_ = false;
   bool overflowed_ = false;
 };
 
