@@ -9,6 +9,7 @@ namespace prony::server {
 namespace {
 
 using core::Json;
+using token::ChatMessage;
 
 constexpr size_t kMaxPrompts = 256, kMaxStops = 16;
 constexpr int32_t kMaxLogprobs = 20;

@@ -13,6 +13,7 @@
 
 #include "prony/core/json.hpp"
 #include "prony/core/result.hpp"
+#include "prony/token/chat.hpp"
 
 namespace prony::server {
 
@@ -26,17 +27,14 @@ struct ApiError {
 /// {"error": {"message", "type", "param", "code"}} on one line.
 std::string format_error(const ApiError& error);
 
-struct ChatMessage {
-  std::string role, content;
-};
 using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text or token ids
 
 struct GenerationRequest {
   bool chat = false;
-  std::string model;                  // empty: whatever is served
-  std::vector<Prompt> prompts;        // completions: one choice each
-  std::vector<ChatMessage> messages;  // chat
-  std::optional<int32_t> max_tokens;  // unset: the route's default
+  std::string model;                         // empty: whatever is served
+  std::vector<Prompt> prompts;               // completions: one choice each
+  std::vector<token::ChatMessage> messages;  // chat
+  std::optional<int32_t> max_tokens;         // unset: the route's default
   int32_t min_tokens = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;
@@ -61,7 +59,7 @@ using ApiResult = std::variant<T, ApiError>;
 ApiResult<GenerationRequest> parse_generation(std::string_view body, bool chat);
 
 struct TokenizeRequest {
-  std::variant<std::string, std::vector<ChatMessage>> input;
+  std::variant<std::string, std::vector<token::ChatMessage>> input;
   bool add_special_tokens = true;
 };
 ApiResult<TokenizeRequest> parse_tokenize(std::string_view body);
