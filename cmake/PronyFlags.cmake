@@ -3,7 +3,7 @@
 add_library(prony_flags INTERFACE)
 target_compile_options(prony_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Werror -ffp-contract=off -fno-omit-frame-pointer)
+  -Woverloaded-virtual -Wno-missing-field-initializers -Werror -ffp-contract=off -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these in libstdc++ at -O2.
   target_compile_options(prony_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
