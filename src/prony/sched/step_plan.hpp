@@ -1,6 +1,8 @@
 // StepPlan: what one forward step computes, as the scheduler decided it: rows of (request, first
 // position, token count) with their KV block tables. Decode, prefill chunk and full prefill are the
-// same row; only the counts differ. The plan holds numbers, never tokens: the executor owns those.
+// same row; only the counts differ. Steps execute in the order of their plans: blocks taken from a
+// preempted request may be written by the very next step. The plan holds numbers, never tokens: the
+// executor owns those.
 // A plan and its spans stay valid until the same Scheduler commits that step; plans are reused, so
 // nothing is allocated in steady state.
 // Thread safety: none for writing; an Executor may read the plan from its own thread.
@@ -27,11 +29,14 @@ struct StepRow {
 };
 
 struct StepPlan {
-  uint64_t step = 0;           // counts from 0
-  std::vector<StepRow> rows;   // running order
-  int32_t token_count = 0;     // sum of the rows
-  int32_t sample_count = 0;    // rows with samples
+  uint64_t step = 0;              // counts from 0
+  std::vector<StepRow> rows;      // running order
+  int32_t token_count = 0;        // sum of the rows
+  int32_t sample_count = 0;       // rows with samples
   std::vector<Handle> preempted;  // lost their blocks before this step; will be recomputed
+  /// Requests set aside in this plan until their KV has come from elsewhere: tokens first_position
+  /// .. first_position + token_count - 1 are to be written into `blocks`. Not rows of the step.
+  std::vector<StepRow> loads;
   bool empty() const noexcept { return rows.empty(); }
 };
 
