@@ -1,8 +1,8 @@
 // Exact binomial tails, the base of distribution-free intervals for quantiles and of tests on
 // proportions. Sums run over ratios of neighbouring terms from the mode and are divided by their
 // total, so no factorial or gamma function is needed and bits are equal on every machine.
-// Cost: O(sqrt(n)) terms. Relative error about 1e-13 for n up to 1e9, tails below 1e-300 are 0.
-// Thread safety: pure functions.
+// Cost: O(sqrt(n)) terms. Relative error about 1e-13 for n up to 1e9, tails below about 1e-290 are
+// 0. Thread safety: pure functions.
 #pragma once
 #include <cstdint>
 

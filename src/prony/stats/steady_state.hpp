@@ -1,11 +1,11 @@
 // Is a series of observations in the order of their arrival steady, or does it still warm up, or
 // does it drift away (an overloaded open loop: every answer later than the one before)?
-// Two looks: MSER-5 says how much of the start to leave out; batch means of the two halves of the
-// rest are compared by Welch's t test, because neighbouring observations are not independent.
+// Two looks: MSER-5 says how much of the start to leave out; the means of 20 batches of the rest
+// are tested for a monotone trend (batches, because neighbouring observations are not independent).
 // An answer about the level only: a steady mean may hide a growing tail.
 // Source: White, Cobb & Spratt, "A comparison of five steady-state truncation heuristics", Winter
-// Simulation Conference 2000 (MSER-5); Welch, Biometrika 34, 1947.
-// Thread safety: pure functions.
+// Simulation Conference 2000 (MSER-5); Mann, Econometrica 13(3), 1945, and Kendall, Rank
+// Correlation Methods, 4th ed. 1975 (trend test with ties). Thread safety: pure functions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,15 +21,12 @@ struct SteadyState {
   bool steady = false;
   int64_t truncation = 0;  // MSER-5; half the series or more means no steady part was found
   double change = 0;       // (second half - first half) / first half, of what remains
-  double p_value = 1;      // of the difference between the halves
+  double p_value = 1;      // of the trend, two-sided
 };
 /// nullopt for fewer than kSteadyStateMin observations: too few to tell.
-/// Not steady: the halves differ with p < 0.01 and by more than 5 %. Truncation alone is no
-/// verdict, since MSER takes any trend for a warm-up; it is reported for the caller to show.
+/// Not steady: a trend with p < 0.01 and halves that differ by more than 5 %. Truncation alone is
+/// no verdict, since MSER takes any trend for a warm-up; it is reported for the caller to show.
 inline constexpr int64_t kSteadyStateMin = 100;
 std::optional<SteadyState> assess_steady_state(std::span<const double> series);
-
-/// Two-sided p-value of Student's t with `degrees` > 0 (checked) degrees of freedom, portable.
-double student_t_p_value(double t, double degrees);
 
 }  // namespace prony::stats
