@@ -216,34 +216,44 @@ class Scheduler {
   Request& live(Handle handle);
   const Request& live(Handle handle) const;
   Handle take_handle();
-  void release_blocks(Request& request);
+  void give_back_blocks(Request& request);
   void release(Handle handle);
   void finish(Handle handle, FinishReason reason);
   void publish(Request& request, int32_t computed);
-  void drop_stopped_from_running();
+  int32_t shareable(const Request& request) const;
+  Result<void> check_request(Handle handle, int32_t rows, int32_t samples) const;
 
   // scheduler_plan.cpp: one step
+  enum class Select { kAll, kPrefill, kDecode };
+  enum class Room { kEnough, kBlocked, kSelfPreempted };
   StepPlan& slot(uint64_t step) { return plans_[step % plans_.size()]; }
   const StepPlan& slot(uint64_t step) const { return plans_[step % plans_.size()]; }
-  void plan_running(StepPlan& plan, bool prefill_only);
-  bool make_room(StepPlan& plan, Handle asking, size_t& index, int32_t blocks);
+  StepPlan& open_plan();
+  void plan_continuous(StepPlan& plan);
+  void plan_prefill_first(StepPlan& plan);
+  void plan_running(StepPlan& plan, Select select, bool may_preempt);
+  Room make_room(StepPlan& plan, size_t& index, int32_t blocks);
   bool blocks_will_return(int32_t blocks) const;
+  size_t choose_victim() const;
   void preempt(StepPlan& plan, size_t victim_index);
+  void forget_computation(StepPlan& plan, Handle handle);
   void remove_row(StepPlan& plan, Handle handle);
-  bool reclaim_waiting_blocks(Handle keep);
+  bool reclaim_waiting_blocks(StepPlan& plan, Handle keep);
   void admit_waiting(StepPlan& plan);
   Admission consider(Handle head, int32_t budget, bool step_empty) const;
   void admit(StepPlan& plan, Handle head, const Admission& admission);
   void take_blocks(Request& request, int32_t count);
   void append_row(StepPlan& plan, Handle handle, int32_t token_count);
-  void publish_planned(const StepPlan& plan, size_t first_row);
+  void publish_rows(const StepPlan& plan);
 
   // scheduler_horizon.cpp: many equal steps at once
-  bool all_plans_repeat() const;
-  int32_t steps_until_publication() const;
+  bool plans_repeat() const;
+  int32_t steps_before_admission() const;
+  int32_t steps_before_publication() const;
   int32_t steps_with_free_blocks() const;
   void fast_forward(int32_t steps);
-  void move_plans_on(int32_t steps);
+  void sort_rows_by_residue();
+  void move_plans_on(uint64_t newest, int32_t steps);
 
   SchedulerOptions options_;
   int32_t watermark_blocks_ = 0;
@@ -252,22 +262,23 @@ class Scheduler {
   std::vector<Request> requests_;                   // [handle]
   std::vector<Handle> free_handles_;                // last in, first out
   std::vector<Handle> running_;                     // admission order
+  std::vector<Handle> leaving_;                     // kLeaving, any order
   std::vector<StepPlan> plans_;                     // [step % depth]
   std::vector<std::unique_ptr<int32_t[]>> tables_;  // int32[blocks of max_context] each
   std::vector<int32_t*> free_tables_;
-  std::vector<Handle> by_residue_;  // scratch of fast_forward(), [max_sequences]
-  std::vector<StepRow> base_rows_;  // scratch of fast_forward(), [max_sequences]
   CommitResult result_;
   uint64_t next_step_ = 0;
   uint64_t next_sequence_ = 0;
   int32_t in_flight_ = 0;
-  int32_t budget_ = 0;    // of the plan being made
-  bool blocked_ = false;  // the plan being made: somebody waits for blocks that will return
-  int32_t remote_count_ = 0;
-  int32_t leaving_count_ = 0;
-  int32_t leaving_blocks_ = 0;   // table entries of kLeaving requests
+  int32_t budget_ = 0;           // left in the plan being made, tokens
+  bool blocked_ = false;         // in the plan being made a row waits for blocks that will return
+  int32_t remote_count_ = 0;     // kRemote requests
   int32_t waiting_holders_ = 0;  // kWaiting requests that hold blocks
-  SchedulerStats totals_;
+  SchedulerStats totals_;        // the counters since construction; the rest is filled by stats()
+  // Scratch of fast_forward().
+  std::vector<StepRow> base_rows_;     // [max_sequences]
+  std::vector<size_t> by_residue_;     // [max_sequences] indices into base_rows_
+  std::vector<size_t> residue_begin_;  // [kBlockTokens + 1] into by_residue_
 };
 
 }  // namespace prony::sched
