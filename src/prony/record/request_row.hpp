@@ -38,7 +38,9 @@ std::optional<Status> parse_status(const std::string& name);
 
 /// Where output_tokens came from; a run that mixes sources is flagged.
 enum class TokenSource { kNone, kUsage, kTokenIds, kContinuousUsage, kTokenizer, kEventCount };
+/// "none", "usage", "token_ids", "continuous_usage", "tokenizer", "event_count".
 const char* token_source_name(TokenSource source);
+std::optional<TokenSource> parse_token_source(const std::string& name);
 
 /// One token-bearing event: arrival in the kernel (user stamp where there is no kernel stamp),
 /// arrival in our process, and how many tokens it holds (0: unknown).
@@ -63,9 +65,10 @@ struct RequestRow {
   std::string finish_reason;
 
   core::Nanos t_intended_ns = 0;
-  std::optional<core::Nanos> t_connect_ns;  // this connection was ready; unset if reused
-  std::optional<core::Nanos> t_send_ns;     // first byte handed to the kernel
-  std::optional<core::Nanos> t_sent_ns;     // last body byte handed to the kernel
+  std::optional<core::Nanos> t_connect_begin_ns;  // name lookup began; unset if reused
+  std::optional<core::Nanos> t_connect_ns;        // this connection was ready; unset if reused
+  std::optional<core::Nanos> t_send_ns;           // first byte handed to the kernel
+  std::optional<core::Nanos> t_sent_ns;           // last body byte handed to the kernel
   std::optional<core::Nanos> t_headers_ns;
   std::optional<core::Nanos> t_first_event_ns;
   std::optional<core::Nanos> t_first_token_ns;

@@ -23,7 +23,7 @@ std::optional<double> ttfo_ms(const RequestRow& row);           // first non-rea
 std::optional<double> e2e_ms(const RequestRow& row);            // last token - send
 std::optional<double> e2e_intended_ms(const RequestRow& row);   // last token - intended start
 std::optional<double> send_lag_ms(const RequestRow& row);       // send - intended start
-std::optional<double> connect_ms(const RequestRow& row);        // see connect stamp; new ones only
+std::optional<double> connect_ms(const RequestRow& row);        // ready - begin; new ones only
 
 /// (last - first token) / (N - n_first), n_first = tokens of the first event if known, else 1;
 /// nullopt where the divisor is below 1.
