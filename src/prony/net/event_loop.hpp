@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "prony/core/clock.hpp"
 
@@ -45,6 +46,10 @@ class EventLoop {
   /// Largest change of that offset between two measurements so far. Slewing by NTP moves it by at
   /// most 500 ns in a millisecond: a change of milliseconds is a step of the wall clock.
   core::Nanos clock_step_max_ns() const;
+
+  /// 64 KiB that everything on this loop reads into, so that a connection needs no buffer of its
+  /// own; valid until the callback returns.
+  std::span<char> scratch();
 
   struct Impl;  // event_loop.cpp
   Impl& impl() { return *impl_; }

@@ -62,13 +62,13 @@ struct ResponseHead {
 };
 
 enum class NetErrorKind {
-  kConnect,      // refused, unreachable, TLS handshake failed
-  kClosed,       // the peer closed or reset before the response was whole
-  kProtocol,     // not HTTP/1.1
+  kConnect,   // refused, unreachable, TLS handshake failed
+  kClosed,    // the peer closed or reset before the response was whole
+  kProtocol,  // not HTTP/1.1
 };
 struct NetError {
   NetErrorKind kind = NetErrorKind::kClosed;
-  std::string message;          // one line, lower case
+  std::string message;            // one line, lower case
   bool response_started = false;  // at least one byte of the response had arrived
 };
 

@@ -68,13 +68,13 @@ class HttpServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
-    uint16_t port = 0;                       // 0: any free one
-    size_t body_limit_bytes = 32 << 20;      // a larger body is answered 413
+    uint16_t port = 0;                   // 0: any free one
+    size_t body_limit_bytes = 32 << 20;  // a larger body is answered 413
     size_t header_limit_bytes = 64 << 10;
     core::Nanos idle_timeout_ns = 75 * core::kNanosPerSecond;  // between requests of a connection
     core::Nanos request_timeout_ns = 60 * core::kNanosPerSecond;  // first to last byte of a request
-    core::Nanos write_timeout_ns = 60 * core::kNanosPerSecond;  // the peer reads nothing: closed
-    std::string server_name = "prony";                          // Server header; empty: none
+    core::Nanos write_timeout_ns = 60 * core::kNanosPerSecond;    // the peer reads nothing: closed
+    std::string server_name = "prony";                            // Server header; empty: none
   };
   using Handler = std::function<void(const HttpRequest&, const std::shared_ptr<Exchange>&)>;
 

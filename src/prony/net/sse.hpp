@@ -44,9 +44,8 @@ class SseFramer {
 
  private:
   bool take_line(std::string_view line, Sink& sink);
-  void take_field(std::string_view name, std::string_view value);
+  bool take_data(std::string_view value);
   bool dispatch(Sink& sink, bool terminated);
-  bool keep(std::string_view partial);
   bool overflow();
   void own_event();
 
