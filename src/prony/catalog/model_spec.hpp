@@ -27,6 +27,7 @@ struct Rope {
   // yarn of DeepSeek: mscale scales cos and sin, mscale_all_dim (squared) the softmax. 0: absent.
   double mscale = 0;
   double mscale_all_dim = 0;
+  bool operator==(const Rope&) const = default;
 };
 
 enum class RouterScoring { kSoftmax, kSigmoid };
@@ -46,6 +47,7 @@ struct Moe {
   double routed_scaling = 1;  // DeepSeek: factor on the routed experts' sum
   int32_t groups = 1;         // DeepSeek: experts are chosen inside the best groups only
   int32_t groups_per_token = 1;
+  bool operator==(const Moe&) const = default;
 };
 
 /// Multi-head latent attention (DeepSeek V2, V3); absent otherwise.
@@ -55,6 +57,7 @@ struct Mla {
   int32_t qk_nope_head_dim = 0;
   int32_t qk_rope_head_dim = 0;
   int32_t v_head_dim = 0;
+  bool operator==(const Mla&) const = default;
 };
 
 enum class Activation {
@@ -81,7 +84,7 @@ struct ModelSpec {
   int32_t heads = 0;   // query heads
   int32_t kv_heads = 0;
   int32_t head_dim = 0;      // of queries and keys; MLA: qk_nope + qk_rope
-  int32_t intermediate = 0;  // of the dense MLP, one of gate and up; 0: every layer is a mixture
+  int32_t intermediate = 0;  // of the dense MLP, one of gate and up; unused if all layers are MoE
   int32_t vocab = 0;         // rows of the embedding
   int32_t max_context = 0;   // tokens
   double rms_epsilon = 1e-5;
@@ -112,6 +115,7 @@ struct ModelSpec {
   WeightFormat weight_format = WeightFormat::kBf16;
   std::optional<double> published_parameters;         // of the model card, an oracle for tests
   std::optional<double> published_active_parameters;  // per token, as the card counts them
+  bool operator==(const ModelSpec&) const = default;
 };
 
 /// Tokens a query of `layer` may see (itself included), or nullopt for all.
