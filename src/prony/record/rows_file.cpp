@@ -1,0 +1,366 @@
+#include "prony/record/rows_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "prony/record/json_schema.hpp"
+#include "prony/record/row_metrics.hpp"
+
+namespace prony::record {
+namespace {
+
+using core::Json;
+using core::Nanos;
+
+// The contract's fields, each once, in order; the keys after them make the row complete, so that
+// every metric but the gaps can be computed again from a file without events.
+template <class Row, class Visitor>
+void visit_row_fields(Row& row, Visitor& v) {
+  v.field("index", row.index);
+  v.field("id", row.id);
+  v.field("status", row.status);
+  v.field("http_status", row.http_status);
+  v.nullable_text("error", row.error);
+  v.field("retries", row.retries);
+  v.field("input_tokens_asked", row.input_tokens_asked);
+  v.field("prompt_tokens", row.prompt_tokens);
+  v.field("output_tokens_asked", row.output_tokens_asked);
+  v.field("output_tokens", row.output_tokens);
+  v.field("token_source", row.token_source);
+  v.nullable_text("finish_reason", row.finish_reason);
+  v.field("t_intended_ns", row.t_intended_ns);
+  v.field("t_connect_ns", row.t_connect_ns);
+  v.field("t_send_ns", row.t_send_ns);
+  v.field("t_sent_ns", row.t_sent_ns);
+  v.field("t_headers_ns", row.t_headers_ns);
+  v.field("t_first_event_ns", row.t_first_event_ns);
+  v.field("t_first_token_ns", row.t_first_token_ns);
+  v.field("t_last_token_ns", row.t_last_token_ns);
+  v.field("t_done_ns", row.t_done_ns);
+  v.field("t_close_ns", row.t_close_ns);
+  v.derived("ttft_ms", ttft_ms);
+  v.derived("tpot_ms", tpot_ms);
+  v.derived("e2e_ms", e2e_ms);
+  v.field("t_connect_begin_ns", row.t_connect_begin_ns);
+  v.field("t_first_output_ns", row.t_first_output_ns);
+  v.field("first_event_tokens", row.first_event_tokens);
+  v.field("tokens_per_event_exact", row.tokens_per_event_exact);
+  v.field("merged_events", row.merged_events);
+  v.field("read_lag_max_ns", row.read_lag_max_ns);
+}
+
+struct RowWriter {
+  const RequestRow& row;
+  Json json = Json::object();
+
+  void field(const char* key, Status status) { json[key] = status_name(status); }
+  void field(const char* key, TokenSource source) { json[key] = token_source_name(source); }
+  template <class T>
+  void field(const char* key, const T& value) {
+    json[key] = value;
+  }
+  template <class T>
+  void field(const char* key, const std::optional<T>& value) {
+    json[key] = value ? Json(*value) : Json(nullptr);
+  }
+  void nullable_text(const char* key, const std::string& text) {
+    json[key] = text.empty() ? Json(nullptr) : Json(text);
+  }
+  void derived(const char* key, std::optional<double> (*function)(const RequestRow&)) {
+    field(key, function(row));
+  }
+};
+
+template <class Parse>
+std::string choices(Parse name) {
+  std::string out;
+  for (size_t i = 0;; ++i) {
+    const char* next = name(i);
+    if (next == nullptr) return out;
+    out += (out.empty() ? "" : ", ") + std::string(next);
+  }
+}
+
+class RowReader {
+ public:
+  RowReader(const Json& json, std::string_view where) : json_(json), where_(where) {}
+
+  void field(const char* key, Status& out) {
+    const auto* json = text_at(key);
+    if (json == nullptr) return;
+    const auto status = parse_status(json->get<std::string>());
+    if (status) {
+      out = *status;
+      return;
+    }
+    fail(key, *json, "one of " + choices([](size_t i) {
+                       return i <= static_cast<size_t>(Status::kUnfinished)
+                                  ? status_name(static_cast<Status>(i))
+                                  : nullptr;
+                     }));
+  }
+  void field(const char* key, TokenSource& out) {
+    const auto* json = text_at(key);
+    if (json == nullptr) return;
+    const auto source = parse_token_source(json->get<std::string>());
+    if (source) {
+      out = *source;
+      return;
+    }
+    fail(key, *json, "one of " + choices([](size_t i) {
+                       return i <= static_cast<size_t>(TokenSource::kEventCount)
+                                  ? token_source_name(static_cast<TokenSource>(i))
+                                  : nullptr;
+                     }));
+  }
+  void field(const char* key, std::string& out) {
+    if (const auto* json = text_at(key)) out = json->get<std::string>();
+  }
+  void field(const char* key, bool& out) {
+    const auto* json = at(key);
+    if (json == nullptr) return;
+    if (!json->is_boolean()) return fail(key, *json, "true or false");
+    out = json->get<bool>();
+  }
+  template <class Integer>
+  void field(const char* key, Integer& out) {
+    if (const auto* json = at(key)) read_integer(key, *json, out);
+  }
+  template <class Integer>
+  void field(const char* key, std::optional<Integer>& out) {
+    const auto* json = at(key);
+    if (json == nullptr || json->is_null()) return;
+    out.emplace();
+    read_integer(key, *json, *out);
+  }
+  void nullable_text(const char* key, std::string& out) {
+    const auto* json = at(key);
+    if (json == nullptr || json->is_null()) return;
+    if (!json->is_string()) return fail(key, *json, "a string or null");
+    out = json->get<std::string>();
+  }
+  void derived(const char* key, std::optional<double> (*)(const RequestRow&)) {
+    const auto* json = at(key);
+    if (json != nullptr && !json->is_number() && !json->is_null())
+      fail(key, *json, "a number or null");
+  }
+
+  void events(RequestRow& row) {
+    if (!json_.contains("events")) return;
+    const auto* events = at("events");
+    if (!events->is_array()) return fail("events", *events, "an array");
+    row.events.reserve(events->size());
+    for (size_t i = 0; i < events->size(); ++i) {
+      const auto& event = (*events)[i];
+      const std::string key = fmt::format("events/{}", i);
+      if (!event.is_array() || event.size() != 3) {
+        return fail(key, event, "[t_kernel_ns, t_user_ns, tokens]");
+      }
+      auto& out = row.events.emplace_back();
+      read_integer(key + "/0", event[0], out.t_kernel_ns);
+      read_integer(key + "/1", event[1], out.t_user_ns);
+      read_integer(key + "/2", event[2], out.tokens);
+    }
+  }
+  void optional_text(const char* key, std::string& out) {
+    if (json_.contains(key)) field(key, out);
+  }
+
+  Result<void> finish() {
+    if (!error_ && seen_ < json_.size()) {
+      for (const auto& [key, value] : json_.items()) {
+        if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+          error_ = invalid_argument(fmt::format("{}: /{}: unknown key", where_, key));
+          break;
+        }
+      }
+    }
+    if (error_) return *error_;
+    return {};
+  }
+
+ private:
+  void fail(std::string_view key, const Json& found, std::string_view expected) {
+    if (error_) return;
+    error_ = invalid_argument(
+        fmt::format("{}: /{}: found {}, expected {}", where_, key, describe(found), expected));
+  }
+  const Json* at(const char* key) {
+    known_.emplace_back(key);
+    const auto it = json_.find(key);
+    if (it == json_.end()) {
+      if (!error_) error_ = invalid_argument(fmt::format("{}: /{}: missing", where_, key));
+      return nullptr;
+    }
+    ++seen_;
+    return &*it;
+  }
+  const Json* text_at(const char* key) {
+    const auto* json = at(key);
+    if (json == nullptr || json->is_string()) return json;
+    fail(key, *json, "a string");
+    return nullptr;
+  }
+  template <class Integer>
+  void read_integer(std::string_view key, const Json& json, Integer& out) {
+    using Limits = std::numeric_limits<Integer>;
+    if (!json.is_number_integer()) return fail(key, json, "a whole number");
+    // An unsigned value above INT64_MAX would wrap when read as signed.
+    const bool too_big =
+        json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(Limits::max());
+    if (too_big || json.get<int64_t>() < Limits::min()) {
+      return fail(key, json,
+                  fmt::format("at least {} and at most {}", Limits::min(), Limits::max()));
+    }
+    out = static_cast<Integer>(json.get<int64_t>());
+  }
+
+  const Json& json_;
+  std::string_view where_;
+  std::vector<std::string_view> known_;
+  size_t seen_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Json row_to_json(const RequestRow& row, const RowFormat& format) {
+  RowWriter writer{row};
+  visit_row_fields(row, writer);
+  if (format.detailed) {
+    Json events = Json::array();
+    for (const auto& event : row.events) {
+      events.push_back(Json::array({event.t_kernel_ns, event.t_user_ns, event.tokens}));
+    }
+    writer.json["events"] = std::move(events);
+  }
+  if (format.text) {
+    writer.json["text"] = row.text;
+    writer.json["reasoning"] = row.reasoning;
+    writer.json["tool_calls"] = row.tool_calls;
+  }
+  return std::move(writer.json);
+}
+
+Result<RequestRow> row_from_json(const Json& json, std::string_view where) {
+  if (!json.is_object()) {
+    return invalid_argument(fmt::format("{}: found {}, expected an object", where, describe(json)));
+  }
+  RequestRow row;
+  RowReader reader(json, where);
+  visit_row_fields(row, reader);
+  reader.events(row);
+  reader.optional_text("text", row.text);
+  reader.optional_text("reasoning", row.reasoning);
+  reader.optional_text("tool_calls", row.tool_calls);
+  if (auto read = reader.finish(); !read) return read.error();
+  if (auto checked = check_row(row, where); !checked) return checked.error();
+  return row;
+}
+
+Result<void> check_row(const RequestRow& row, std::string_view where) {
+  const auto error = [&](std::string_view key, const std::string& reason) {
+    return invalid_argument(fmt::format("{}: /{}: {}", where, key, reason));
+  };
+  const auto negative = [](const std::optional<int32_t>& value) { return value && *value < 0; };
+  const std::pair<const char*, std::optional<int32_t>> counts[] = {
+      {"http_status", row.http_status},
+      {"retries", row.retries},
+      {"input_tokens_asked", row.input_tokens_asked},
+      {"prompt_tokens", row.prompt_tokens},
+      {"output_tokens_asked", row.output_tokens_asked},
+      {"output_tokens", row.output_tokens},
+      {"first_event_tokens", row.first_event_tokens},
+      {"merged_events", row.merged_events}};
+  if (row.index < 0) return error("index", fmt::format("found {}, expected at least 0", row.index));
+  for (const auto& [key, value] : counts) {
+    if (negative(value)) return error(key, fmt::format("found {}, expected at least 0", *value));
+  }
+  // Pairs in which the second cannot be before the first.
+  struct Pair {
+    const char *first_key, *second_key;
+    std::optional<Nanos> first, second;
+  };
+  const Pair pairs[] = {
+      {"t_connect_begin_ns", "t_connect_ns", row.t_connect_begin_ns, row.t_connect_ns},
+      {"t_send_ns", "t_sent_ns", row.t_send_ns, row.t_sent_ns},
+      {"t_first_event_ns", "t_first_token_ns", row.t_first_event_ns, row.t_first_token_ns},
+      {"t_first_token_ns", "t_first_output_ns", row.t_first_token_ns, row.t_first_output_ns},
+      {"t_first_token_ns", "t_last_token_ns", row.t_first_token_ns, row.t_last_token_ns},
+      {"t_last_token_ns", "t_done_ns", row.t_last_token_ns, row.t_done_ns}};
+  for (const auto& pair : pairs) {
+    if (!pair.first || !pair.second || *pair.first <= *pair.second) continue;
+    return error(pair.second_key, fmt::format("found {}, expected at or after {} = {}",
+                                              *pair.second, pair.first_key, *pair.first));
+  }
+  for (size_t i = 0; i < row.events.size(); ++i) {
+    const auto& event = row.events[i];
+    if (event.tokens < 0) {
+      return error(fmt::format("events/{}/2", i),
+                   fmt::format("found {}, expected at least 0", event.tokens));
+    }
+    if (i > 0 && event.t_kernel_ns < row.events[i - 1].t_kernel_ns) {
+      return error(fmt::format("events/{}/0", i),
+                   fmt::format("found {}, expected at or after the event before, {}",
+                               event.t_kernel_ns, row.events[i - 1].t_kernel_ns));
+    }
+  }
+  if (row.status != Status::kOk) return {};
+  if (!row.t_send_ns) return error("t_send_ns", "found null in an ok row");
+  if (!row.t_first_token_ns) return error("t_first_token_ns", "found null in an ok row");
+  if (!row.t_last_token_ns) return error("t_last_token_ns", "found null in an ok row");
+  if (row.output_tokens && *row.output_tokens < 1) {
+    return error("output_tokens", "found 0 in an ok row, expected at least 1");
+  }
+  return {};
+}
+
+RowsWriter::RowsWriter(core::AtomicFile file, const RowFormat& format)
+    : file_(std::move(file)), format_(format) {}
+
+Result<RowsWriter> RowsWriter::create(const std::string& path, const RowFormat& format) {
+  auto file = core::AtomicFile::create(path);
+  if (!file) return file.error();
+  return RowsWriter(std::move(*file), format);
+}
+
+void RowsWriter::append(const RequestRow& row) {
+  // No number in a row can be infinite: all are counts, stamps and differences of stamps.
+  file_.append(core::write_json(row_to_json(row, format_)).value());
+  file_.append("\n");
+}
+
+Result<void> RowsWriter::commit() {
+  return file_.commit();
+}
+
+Result<void> write_rows(const std::string& path, const std::vector<RequestRow>& rows,
+                        const RowFormat& format) {
+  auto writer = RowsWriter::create(path, format);
+  if (!writer) return writer.error();
+  for (const auto& row : rows) writer->append(row);
+  return writer->commit();
+}
+
+Result<std::vector<RequestRow>> read_rows(const std::string& path) {
+  const auto text = core::read_file(path);
+  if (!text) return text.error();
+  std::vector<RequestRow> rows;
+  int64_t line_number = 0;
+  for (size_t begin = 0; begin < text->size();) {
+    const auto end = std::min(text->find('\n', begin), text->size());
+    const auto line = std::string_view(*text).substr(begin, end - begin);
+    const auto where = fmt::format("{}:{}", path, ++line_number);
+    begin = end + 1;
+    const auto json = core::parse_json(line, where);
+    if (!json) return json.error();
+    auto row = row_from_json(*json, where);
+    if (!row) return row.error();
+    rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+}  // namespace prony::record
