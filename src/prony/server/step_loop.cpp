@@ -71,16 +71,20 @@ void StepLoop::cancel(Ticket ticket) {
 
 void StepLoop::run() {
   core::name_thread("step-loop");
-  bool nothing_to_do = true;
-  while (take_commands(nothing_to_do)) {
+  bool progressed = false;
+  while (take_commands(/*wait=*/!progressed)) {
     const bool submitted = !failure_ && submit_step();
+    progressed = submitted;
     // Wait for the oldest step when no other can be put behind it.
     const int in_flight = scheduler_->steps_in_flight();
     if (!failure_ && in_flight > 0 && (in_flight == scheduler_->options().depth || !submitted)) {
-      if (auto done = finish_step(); !done) fail_all(done.error());
+      progressed = true;  // a commit may let the next plan do what this one could not
+      if (auto done = finish_step(); !done) {
+        fail_all(done.error());
+        progressed = false;
+      }
     }
     deliver_news();
-    nothing_to_do = failure_ || (!submitted && scheduler_->steps_in_flight() == 0);
   }
   while (!failure_ && scheduler_->steps_in_flight() > 0) {
     if (!finish_step()) break;
