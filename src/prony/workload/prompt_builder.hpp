@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "prony/core/result.hpp"
+#include "prony/core/rng.hpp"
 #include "prony/token/tokenizer.hpp"
 #include "prony/workload/schedule.hpp"
 
@@ -63,8 +64,14 @@ class PromptBuilder {
 
  private:
   PromptBuilder(std::shared_ptr<const token::Tokenizer> tokenizer, const PromptOptions& options);
+  core::Rng stream(uint64_t domain, int64_t index) const;
+  Prompt make(uint64_t domain, const ScheduleEntry& entry) const;
+  Prompt make_counted(const core::Rng& own, const core::Rng& common, int32_t target, int32_t shared,
+                      int32_t asked) const;
+
   std::shared_ptr<const token::Tokenizer> tokenizer_;
   PromptOptions options_;
+  uint64_t seed_;  // of all prompts: options_.seed and options_.salt together
 };
 
 }  // namespace prony::workload

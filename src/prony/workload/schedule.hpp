@@ -82,7 +82,7 @@ struct ScheduleOptions {
   PrefixOptions prefix;
 };
 
-/// Most entries a schedule may have (64 bytes each).
+/// Most entries a schedule may have (48 bytes each).
 inline constexpr int64_t kScheduleEntriesMax = 50'000'000;
 
 /// Error: kInvalidArgument if an option is out of range, nothing bounds the schedule, the trace
