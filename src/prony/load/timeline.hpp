@@ -1,0 +1,126 @@
+// Timeline: the life of one request as a state machine, from the first byte sent to the end of its
+// stream. It takes what the connection reports (stamps, pieces of body, the end), reads the events
+// through a dialect, and fills a RequestRow whose stamps and status follow docs/metrics.md.
+//
+//   waiting --head 200--> sniffing --"data:"--> streaming --[DONE]--> done
+//      |                     |                     |  error event, broken event
+//      | head not 200        | '{' or '<'          v
+//      v                     v                   failed (closes at once)
+//   http error           not a stream
+//
+// One of on_complete(), on_error(), on_stopped() ends it from any state and fixes the row; after
+// the end marker every one of them means success.
+// Success: HTTP 200, an SSE body, at least one token, the end marker ([DONE] or a finish_reason
+// that is not an abort), no error event. Thread safety: none; lives on one event loop. Steady state
+// allocates nothing: buffers keep their size, and room for the events is made when the request
+// begins.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "prony/load/dialect.hpp"
+#include "prony/load/meters.hpp"
+#include "prony/load/token_count.hpp"
+#include "prony/net/http_client.hpp"
+#include "prony/net/sse.hpp"
+#include "prony/record/request_row.hpp"
+
+namespace prony::load {
+
+class Timeline final : private net::SseFramer::Sink {
+ public:
+  struct Options {
+    bool keep_text = false;  // --save-text
+    /// A larger event ends the stream as broken: no model writes it, and memory has an end.
+    size_t event_limit_bytes = size_t{64} << 20;
+  };
+
+  /// `parser` and `meters` belong to the loop and are shared by its timelines.
+  Timeline(EventParser& parser, LoopMeters& meters, const Options& options);
+
+  /// A new request; `row` brings index, id, t_intended_ns and what was asked.
+  void begin(record::RequestRow row);
+  /// The same request on another connection, because the first died before a byte came back.
+  void begin_again();
+
+  void on_connected(core::Nanos t_ns) { row_.t_connect_ns = t_ns; }
+  void on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns);
+  void on_head(const net::ResponseHead& head, const net::ReceiveStamp& stamp);
+  void on_body(std::string_view piece, const net::ReceiveStamp& stamp);
+
+  /// The outcome is fixed and the rest of the stream worthless: close the connection and call
+  /// on_stopped().
+  bool wants_close() const { return phase_ == Phase::kFailed; }
+  bool saw_token() const { return row_.t_first_token_ns.has_value(); }
+  /// [DONE] came: only the end of the HTTP body is missing.
+  bool saw_done() const { return phase_ == Phase::kDone; }
+  /// Last time the server said something that is no comment; 0 before the head. A ping does not
+  /// count: proxies send them while the engine hangs.
+  core::Nanos last_activity_ns() const { return last_activity_ns_; }
+  core::Nanos t_send_ns() const { return row_.t_send_ns.value_or(0); }
+  const record::RequestRow& row() const { return row_; }
+
+  /// The response is whole.
+  void on_complete(const net::ReceiveStamp& stamp);
+  /// The connection failed or closed.
+  void on_error(const net::NetError& error, const net::ReceiveStamp& stamp);
+  /// We end it: a time-out, the user, the end of the run. `status` stands unless the outcome is
+  /// already known.
+  void on_stopped(record::Status status, std::string_view why, core::Nanos now_ns);
+  /// Requires an end (checked).
+  record::RequestRow take_row();
+
+ private:
+  enum class Phase {
+    kIdle,
+    kWaiting,
+    kHttpError,
+    kSniffing,
+    kNotStream,
+    kStreaming,
+    kDone,
+    kFailed,
+    kEnded
+  };
+
+  bool on_event(const net::SseEvent& event) override;
+  void on_comment() override { saw_comment_ = true; }
+  void on_other_field(std::string_view name, std::string_view value) override;
+
+  core::Nanos arrival(const net::ReceiveStamp& stamp);
+  void sniff(std::string_view piece);
+  void start_read(const net::ReceiveStamp& stamp);
+  void keep_body(std::string_view piece);
+  void feed(std::string_view piece);
+  void finish_framing();
+  void on_chunk(const Delta& delta);
+  void on_token_event(const Delta& delta, int32_t tokens);
+  void fail(record::Status status, std::string_view why);
+  /// Fixes the row: what was known already wins, then the end marker, then `status`.
+  void end(record::Status status, std::string_view why, core::Nanos t_close_ns);
+
+  EventParser& parser_;
+  LoopMeters& meters_;
+  Options options_;
+  net::SseFramer framer_;
+  TokenCount count_;
+  Delta delta_;
+  record::RequestRow row_;
+  std::string body_;  // of an answer that is no stream, its beginning
+
+  Phase phase_ = Phase::kIdle;
+  net::ReceiveStamp stamp_;    // of the read being handled
+  core::Nanos t_read_ns_ = 0;  // arrival() of that stamp
+  core::Nanos t_last_read_ns_ = 0;
+  core::Nanos last_activity_ns_ = 0;
+  int32_t unmerged_ = 0;  // token events of this read that a later write would merge
+  bool sse_content_type_ = false;
+  bool chunked_ = false;
+  bool saw_comment_ = false;  // in the piece being handled
+  bool saw_event_ = false;    // in the piece being handled
+  bool saw_marker_ = false;   // finish_reason or [DONE]
+  int64_t data_events_ = 0;
+};
+
+}  // namespace prony::load

@@ -1,0 +1,85 @@
+// Test helper: drives a Timeline without a network: pieces of a body with chosen stamps.
+// Thread safety: none.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "prony/load/dialect.hpp"
+#include "prony/load/timeline.hpp"
+
+namespace prony::load {
+
+inline net::ReceiveStamp stamp_at(core::Nanos t_ns, core::Nanos lag_ns = 0) {
+  return {.kernel_ns = t_ns, .user_ns = t_ns + lag_ns, .from_kernel = true};
+}
+
+inline net::ResponseHead sse_head(int status = 200,
+                                  std::string_view content_type = "text/event-stream") {
+  net::ResponseHead head;
+  head.status = status;
+  head.content_type = content_type;
+  head.chunked = true;
+  return head;
+}
+
+/// A timeline with its parser and meters, sent at t = 1000, ready for the head.
+struct TimelineRig {
+  explicit TimelineRig(const Dialect& dialect = openai_chat(), Timeline::Options options = {true})
+      : parser(dialect.make_parser()), timeline(*parser, meters, options) {
+    begin();
+  }
+  void begin() {
+    record::RequestRow row;
+    row.index = 7;
+    row.id = "test-7";
+    row.t_intended_ns = 900;
+    row.input_tokens_asked = 10;
+    row.output_tokens_asked = 20;
+    timeline.begin(std::move(row));
+    timeline.on_sent(1000, 1001);
+  }
+  void head(core::Nanos t_ns = 2000) { timeline.on_head(sse_head(), stamp_at(t_ns)); }
+  void body(std::string_view piece, core::Nanos t_ns) { timeline.on_body(piece, stamp_at(t_ns)); }
+  /// A data event of its own piece and read.
+  void event(std::string_view data, core::Nanos t_ns) {
+    body("data: " + std::string(data) + "\n\n", t_ns);
+  }
+  record::RequestRow complete(core::Nanos t_ns) {
+    timeline.on_complete(stamp_at(t_ns));
+    return timeline.take_row();
+  }
+  /// Closes as the worker does when the outcome is fixed, else completes.
+  record::RequestRow finish(core::Nanos t_ns) {
+    if (!timeline.wants_close()) return complete(t_ns);
+    timeline.on_stopped(record::Status::kCancelled, "closed", t_ns);
+    return timeline.take_row();
+  }
+
+  LoopMeters meters;
+  std::unique_ptr<EventParser> parser;
+  Timeline timeline;
+};
+
+/// {"choices":[{"index":0,"delta":{"content":TEXT}}]} and other chat chunks.
+inline std::string chat_chunk(std::string_view delta, std::string_view finish_reason = "",
+                              std::string_view usage = "") {
+  std::string out = R"({"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":)";
+  out += delta;
+  out += R"(,"finish_reason":)";
+  out += finish_reason.empty() ? "null" : "\"" + std::string(finish_reason) + "\"";
+  out += "}]";
+  if (!usage.empty()) out += R"(,"usage":)" + std::string(usage);
+  return out + "}";
+}
+inline std::string content(std::string_view text, std::string_view usage = "") {
+  return chat_chunk(R"({"content":")" + std::string(text) + "\"}", "", usage);
+}
+inline std::string usage_json(int prompt, int completion) {
+  return R"({"prompt_tokens":)" + std::to_string(prompt) + R"(,"completion_tokens":)" +
+         std::to_string(completion) + R"(,"total_tokens":)" + std::to_string(prompt + completion) +
+         "}";
+}
+
+}  // namespace prony::load
