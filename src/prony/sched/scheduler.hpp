@@ -240,6 +240,7 @@ class Scheduler {
   void remove_row(StepPlan& plan, Handle handle);
   bool reclaim_waiting_blocks(StepPlan& plan, Handle keep);
   void admit_waiting(StepPlan& plan);
+  bool steps_use_freed_blocks() const;
   Admission consider(Handle head, int32_t budget, bool step_empty) const;
   void admit(StepPlan& plan, Handle head, const Admission& admission);
   void take_blocks(Request& request, int32_t count);
@@ -269,6 +270,7 @@ class Scheduler {
   CommitResult result_;
   uint64_t next_step_ = 0;
   uint64_t next_sequence_ = 0;
+  uint64_t freed_in_flight_ = 0;  // steps before this one may use blocks freed by preemption
   int32_t in_flight_ = 0;
   int32_t budget_ = 0;           // left in the plan being made, tokens
   bool blocked_ = false;         // in the plan being made a row waits for blocks that will return

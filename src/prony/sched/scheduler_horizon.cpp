@@ -65,8 +65,8 @@ int32_t Scheduler::steps_before_admission() const {
   const int32_t budget = options_.max_tokens_per_step - (prefill_first ? 0 : rows);
   if (budget == 0) return kEndless;
   const Handle head = waiting_.front();
-  // A preempted head becomes admissible when its steps in flight are committed.
-  if (requests_[head].in_flight > 0) return 0;
+  // These obstacles go away when the steps in flight are committed.
+  if (requests_[head].in_flight > 0 || steps_use_freed_blocks()) return 0;
   if (consider(head, budget, prefill_first).kind != Admission::Kind::kNone) return 0;
   // It lacks blocks. Decode only takes blocks and evicts cached ones, so nothing improves for it
   // until a row publishes a block, which might be a longer prefix hit.

@@ -153,6 +153,7 @@ void Scheduler::preempt(StepPlan& plan, size_t victim_index) {
 void Scheduler::forget_computation(StepPlan& plan, Handle handle) {
   Request& request = requests_[handle];
   give_back_blocks(request);
+  if (request.in_flight > 0) freed_in_flight_ = next_step_;
   request.computed = 0;
   request.committed = 0;
   request.published = 0;
@@ -207,6 +208,12 @@ void Scheduler::admit_waiting(StepPlan& plan) {
   }
 }
 
+/// True if a step in flight was planned before blocks it uses were freed by preemption. Later steps
+/// may have these blocks, because steps run in order; a load, which runs beside them, may not.
+bool Scheduler::steps_use_freed_blocks() const {
+  return in_flight_ > 0 && next_step_ - static_cast<uint64_t>(in_flight_) < freed_in_flight_;
+}
+
 /// What would happen if `head` were admitted now into a step with `budget` tokens left.
 Scheduler::Admission Scheduler::consider(Handle head, int32_t budget, bool step_empty) const {
   const Request& request = requests_[head];
@@ -232,6 +239,7 @@ Scheduler::Admission Scheduler::consider(Handle head, int32_t budget, bool step_
     admission.start = request.computed;
   }
   if (request.remote_tokens > admission.start) {
+    if (steps_use_freed_blocks()) return {};
     admission.kind = Admission::Kind::kLoad;
     admission.token_count = request.remote_tokens - admission.start;
   } else {

@@ -1,0 +1,141 @@
+// Property tests: millions of random steps in random configurations (scheduler_testing.hpp).
+// PRONY_SCHED_STEPS multiplies their number for a long run.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "prony/core/system.hpp"
+#include "prony/sched/scheduler_testing.hpp"
+
+namespace prony::sched {
+namespace {
+
+using testing::World;
+using testing::WorldOptions;
+
+int64_t step_factor() {
+  const auto text = core::environment_variable("PRONY_SCHED_STEPS");
+  return text ? std::stoll(*text) : 1;
+}
+
+WorldOptions random_options(core::Rng& rng) {
+  const auto pick = [&](int32_t low, int32_t high) {
+    return low + static_cast<int32_t>(rng.below(static_cast<uint64_t>(high - low + 1)));
+  };
+  WorldOptions options;
+  SchedulerOptions& limits = options.scheduler;
+  limits.block_count = pick(4, 40);
+  limits.max_sequences = pick(1, 12);
+  limits.max_tokens_per_step = limits.max_sequences + pick(0, 60);
+  limits.max_context = pick(40, 120);
+  limits.depth = pick(1, 10) <= 4 ? 1 : pick(1, 8) <= 6 ? 2 : pick(3, 5);
+  limits.policy = rng.below(2) == 0 ? Policy::kFcfs : Policy::kPriority;
+  limits.batching = rng.below(3) > 0   ? Batching::kContinuous
+                    : rng.below(2) > 0 ? Batching::kPrefillFirst
+                                       : Batching::kStatic;
+  limits.chunked_prefill = rng.below(5) > 0;
+  if (!limits.chunked_prefill) {
+    limits.max_tokens_per_step = std::max(limits.max_tokens_per_step, limits.max_context);
+  } else if (rng.below(3) == 0) {
+    limits.long_prefill_token_threshold = pick(1, 40);
+  }
+  limits.prefix_caching = rng.below(5) > 0;
+  limits.prefix_sharing = rng.below(2) == 0 ? PrefixSharing::kCommitted : PrefixSharing::kPlanned;
+  limits.reserve_full_input = rng.below(2) == 0;
+  limits.watermark = rng.below(3) == 0 ? 0.1 : 0;
+  options.prompt_max = pick(2, 90);
+  options.output_max = pick(1, 40);
+  options.live_max = pick(2, 30);
+  if (rng.below(2) == 0) {  // short prompts, long outputs, few blocks: preemption all the time
+    limits.block_count = pick(4, 12);
+    limits.max_sequences = pick(3, 12);
+    limits.max_tokens_per_step = std::max(limits.max_tokens_per_step, limits.max_sequences);
+    options.prompt_max = pick(2, 30);
+    options.output_max = pick(20, 50);
+    options.stop = rng.below(2);
+    options.add = 60;
+  }
+  options.remote = rng.below(4) == 0 ? 40 : 0;
+  options.abort = rng.below(2) == 0 ? 0 : 3;
+  options.stop = rng.below(3) == 0 ? 0 : 4;
+  return options;
+}
+
+std::string describe(const WorldOptions& options, uint64_t seed) {
+  const SchedulerOptions& s = options.scheduler;
+  return fmt::format(
+      "world {}: blocks {} sequences {} budget {} context {} depth {} policy {} batching {} "
+      "chunked "
+      "{} cap {} caching {} sharing {} reserve {} watermark {} remote {}",
+      seed, s.block_count, s.max_sequences, s.max_tokens_per_step, s.max_context, s.depth,
+      static_cast<int>(s.policy), static_cast<int>(s.batching), s.chunked_prefill,
+      s.long_prefill_token_threshold, s.prefix_caching, static_cast<int>(s.prefix_sharing),
+      s.reserve_full_input, s.watermark, options.remote);
+}
+
+struct Totals {
+  int64_t steps = 0, preemptions = 0, hits = 0, recompute_hits = 0, evictions = 0, refused = 0;
+  int64_t loads = 0, aborted = 0, finished = 0, finished_preempted = 0;
+  void add(World& world) {
+    const SchedulerStats stats = world.scheduler().stats();
+    steps += stats.steps;
+    preemptions += stats.preemptions;
+    hits += stats.prefix_hit_tokens;
+    recompute_hits += stats.recompute_hit_tokens;
+    evictions += stats.evictions;
+    refused += world.refused();
+    loads += world.loads();
+    aborted += stats.aborted;
+    finished += stats.finished;
+    finished_preempted += world.finished_preempted();
+  }
+};
+
+TEST(SchedulerProperty, RandomWorldsKeepEveryPromise) {
+  constexpr uint64_t kWorlds = 600;
+  const int64_t plans = 4'500 * step_factor();
+  Totals totals;
+  for (uint64_t seed = 0; seed < kWorlds; ++seed) {
+    core::Rng rng(seed, 1);
+    const WorldOptions options = random_options(rng);
+    World world(options, seed);
+    world.run(plans);
+    world.drain();
+    ASSERT_EQ(world.failure(), "") << describe(options, seed);
+    totals.add(world);
+  }
+  // The worlds must have been worth living in.
+  EXPECT_GT(totals.steps, 900'000);
+  EXPECT_GT(totals.preemptions, 10'000);
+  EXPECT_GT(totals.hits, 100'000);
+  EXPECT_GT(totals.recompute_hits, 10'000);
+  EXPECT_GT(totals.evictions, 100'000);
+  EXPECT_GT(totals.refused, 1'000);
+  EXPECT_GT(totals.loads, 1'000);
+  EXPECT_GT(totals.aborted, 1'000);
+  EXPECT_GT(totals.finished, 50'000);
+  EXPECT_GT(totals.finished_preempted, 100);
+  fmt::print(
+      "steps {} preemptions {} hits {} recompute hits {} evictions {} refused {} loads {} "
+      "aborted {} finished {} finished while preempted {}\n",
+      totals.steps, totals.preemptions, totals.hits, totals.recompute_hits, totals.evictions,
+      totals.refused, totals.loads, totals.aborted, totals.finished, totals.finished_preempted);
+}
+
+TEST(SchedulerProperty, TheSameCallsGiveTheSamePlans) {
+  for (uint64_t seed = 1000; seed < 1030; ++seed) {
+    core::Rng rng(seed, 1);
+    const WorldOptions options = random_options(rng);
+    uint64_t hashes[2] = {};
+    for (uint64_t& hash : hashes) {
+      World world(options, seed);
+      world.run(2'000);
+      hash = world.stream_hash();
+    }
+    ASSERT_EQ(hashes[0], hashes[1]) << describe(options, seed);
+  }
+}
+
+}  // namespace
+}  // namespace prony::sched
