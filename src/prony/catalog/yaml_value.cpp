@@ -1,86 +1,127 @@
 #include "prony/catalog/yaml_value.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <exception>
+#include <optional>
+#include <sstream>
 
 namespace prony::catalog {
 namespace {
 
 constexpr size_t kBytesMax = 1 << 20;
-constexpr int kDepthMax = 16;
+constexpr size_t kDepthMax = 16;
 constexpr int kValuesMax = 65'536;
+
+using Kind = YamlValue::Kind;
 
 int line_of(const YAML::Mark& mark) {
   return mark.line < 0 ? 1 : mark.line + 1;
 }
 
-class Converter {
- public:
-  explicit Converter(std::string_view name) : name_(name) {}
+// Ends the parsing at the first thing we refuse; never leaves this file.
+struct Refused : std::exception {
+  Refused(int at, std::string why) : line(at), reason(std::move(why)) {}
+  int line;
+  std::string reason;
+};
 
-  Result<YamlValue> convert(const YAML::Node& node, int depth) {
-    YamlValue value;
-    value.line = line_of(node.Mark());
-    if (depth > kDepthMax) {
-      return error(value.line, fmt::format("nested deeper than {} levels", kDepthMax));
-    }
-    if (++values_ > kValuesMax) {
-      return error(value.line, fmt::format("more than {} values", kValuesMax));
-    }
-    // "?" is a plain scalar, "!" a quoted one, empty a null or a collection.
-    const std::string& tag = node.Tag();
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      return error(value.line, fmt::format("tag '{}', expected none", tag));
-    }
-    if (node.IsScalar()) {
-      value.kind = YamlValue::Kind::kScalar;
-      value.text = node.Scalar();
-      value.quoted = tag == "!";
-      return value;
-    }
-    if (node.IsSequence()) return list(node, std::move(value), depth);
-    if (node.IsMap()) return map(node, std::move(value), depth);
-    return value;
+// Builds the tree from the parser's events. YAML::Load would hide duplicate keys and aliases, and
+// YAML::LoadAll of yaml-cpp 0.7 does not end on some malformed texts (found by fuzzing).
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) throw Refused(line_of(mark), "a second YAML document, expected one");
   }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    place({.kind = Kind::kNull, .line = line_of(mark)});
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    throw Refused(line_of(mark), "an alias, expected the value itself");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& value) override {
+    check_tag(mark, tag);
+    place({.kind = Kind::kScalar, .line = line_of(mark), .text = value, .quoted = tag == "!"});
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, Kind::kList);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, Kind::kMap);
+  }
+  void OnMapEnd() override { close(); }
+
+  /// nullopt if the document was empty.
+  std::optional<YamlValue>& root() { return root_; }
 
  private:
-  Result<YamlValue> list(const YAML::Node& node, YamlValue value, int depth) {
-    value.kind = YamlValue::Kind::kList;
-    for (const YAML::Node& item : node) {
-      auto converted = convert(item, depth + 1);
-      if (!converted) return converted;
-      value.items.push_back(*std::move(converted));
+  // A collection that is still open, and the key that waits for its value.
+  struct Level {
+    YamlValue value;
+    std::optional<YamlEntry> entry;
+  };
+
+  // "?" marks a plain scalar, "!" a quoted one; anything else was written in the file.
+  static void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    throw Refused(line_of(mark), fmt::format("tag '{}', expected none", tag));
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, Kind kind) {
+    check_tag(mark, tag);
+    if (levels_.size() >= kDepthMax) {
+      throw Refused(line_of(mark), fmt::format("nested deeper than {} levels", kDepthMax));
     }
-    return value;
+    levels_.push_back({{.kind = kind, .line = line_of(mark)}, std::nullopt});
   }
 
-  Result<YamlValue> map(const YAML::Node& node, YamlValue value, int depth) {
-    value.kind = YamlValue::Kind::kMap;
-    for (const auto& pair : node) {
-      YamlEntry entry;
-      entry.line = line_of(pair.first.Mark());
-      if (!pair.first.IsScalar()) return error(entry.line, "a key that is no text");
-      entry.key = pair.first.Scalar();
-      if (entry.key == "<<") return error(entry.line, "merge key '<<', expected plain keys");
-      if (const YamlEntry* first = value.find(entry.key)) {
-        return error(entry.line, fmt::format("duplicate key '{}', first given on line {}",
-                                             entry.key, first->line));
-      }
-      auto converted = convert(pair.second, depth + 1);
-      if (!converted) return converted;
-      entry.value = *std::move(converted);
-      value.entries.push_back(std::move(entry));
+  void close() {
+    YamlValue value = std::move(levels_.back().value);
+    levels_.pop_back();
+    place(std::move(value));
+  }
+
+  void place(YamlValue value) {
+    if (++values_ > kValuesMax) {
+      throw Refused(value.line, fmt::format("more than {} values", kValuesMax));
     }
-    return value;
+    if (levels_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Level& level = levels_.back();
+    if (level.value.kind == Kind::kList) {
+      level.value.items.push_back(std::move(value));
+    } else if (!level.entry) {
+      start_entry(level, std::move(value));
+    } else {
+      level.entry->value = std::move(value);
+      level.value.entries.push_back(*std::move(level.entry));
+      level.entry.reset();
+    }
   }
 
-  Error error(int line, const std::string& what) const {
-    return invalid_argument(fmt::format("{}:{}: {}", name_, line, what));
+  static void start_entry(Level& level, YamlValue key) {
+    if (key.kind != Kind::kScalar) throw Refused(key.line, "a key that is no text");
+    if (key.text == "<<") throw Refused(key.line, "merge key '<<', expected plain keys");
+    if (const YamlEntry* first = level.value.find(key.text)) {
+      throw Refused(key.line, fmt::format("duplicate key '{}', first given on line {}", key.text,
+                                          first->line));
+    }
+    level.entry = YamlEntry{std::move(key.text), key.line, {}};
   }
 
-  std::string_view name_;
+  std::vector<Level> levels_;
+  std::optional<YamlValue> root_;
+  int documents_ = 0;
   int values_ = 0;
 };
 
@@ -98,26 +139,30 @@ Result<YamlValue> parse_yaml(std::string_view text, std::string_view name) {
     return invalid_argument(
         fmt::format("{}: {} bytes, expected at most {}", name, text.size(), kBytesMax));
   }
-  std::vector<YAML::Node> documents;
+  const auto error = [name](int line, std::string_view what) {
+    return invalid_argument(fmt::format("{}:{}: {}", name, line, what));
+  };
+  TreeBuilder builder;
   try {
-    documents = YAML::LoadAll(std::string(text));
-    if (documents.size() != 1 || documents[0].IsNull()) {
-      return invalid_argument(
-          fmt::format("{}:1: {}, expected one document", name,
-                      documents.size() > 1 ? "several YAML documents" : "an empty file"));
-    }
-    if (!documents[0].IsMap()) {
-      return invalid_argument(fmt::format("{}:{}: the top is no map, expected 'key: value' lines",
-                                          name, line_of(documents[0].Mark())));
-    }
-    return Converter(name).convert(documents[0], 0);
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+    parser.HandleNextDocument(builder);  // there must be none: the builder refuses it
+  } catch (const Refused& refused) {
+    return error(refused.line, refused.reason);
   } catch (const YAML::Exception& failure) {
-    return invalid_argument(
-        fmt::format("{}:{}: not YAML: {}", name, line_of(failure.mark), failure.msg));
+    return error(line_of(failure.mark), fmt::format("not YAML: {}", failure.msg));
   } catch (const std::exception& failure) {
     // yaml-cpp lets some exceptions of the standard library through on malformed input.
-    return invalid_argument(fmt::format("{}:1: not YAML: {}", name, failure.what()));
+    return error(1, fmt::format("not YAML: {}", failure.what()));
   }
+  if (!builder.root() || builder.root()->kind == Kind::kNull) {
+    return error(1, "an empty file, expected 'key: value' lines");
+  }
+  if (builder.root()->kind != Kind::kMap) {
+    return error(builder.root()->line, "the top is no map, expected 'key: value' lines");
+  }
+  return *std::move(builder.root());
 }
 
 }  // namespace prony::catalog

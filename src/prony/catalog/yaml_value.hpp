@@ -1,6 +1,6 @@
-// YamlValue: a YAML document of the catalogue as a plain tree with line numbers. yaml-cpp alone
-// keeps the first of duplicate keys in silence, drops further documents and forgets whether a
-// scalar was quoted; this reader refuses or keeps all three.
+// YamlValue: a YAML document of the catalogue as a plain tree with line numbers. yaml-cpp's own
+// nodes keep the first of duplicate keys in silence, drop further documents and expand aliases
+// without bound; this reader refuses all three and remembers which scalars were quoted.
 // Thread safety: pure functions and values. Source: YAML 1.2, parsed by yaml-cpp.
 #pragma once
 #include <string>
@@ -35,8 +35,8 @@ struct YamlEntry {
 
 /// One document whose top is a map. `name` is the file, for messages.
 /// Error: kInvalidArgument, "NAME:LINE: what is wrong": syntax, duplicate key, key that is no
-/// plain scalar, merge key, custom tag, several documents, more than 16 levels, 1 MiB or 65,536
-/// values (aliases count each time, so that a small file cannot expand without bound).
+/// plain scalar, alias, merge key, tag, several documents, more than 16 levels, 1 MiB or 65,536
+/// values.
 Result<YamlValue> parse_yaml(std::string_view text, std::string_view name);
 
 }  // namespace prony::catalog

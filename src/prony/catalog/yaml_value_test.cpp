@@ -28,17 +28,21 @@ TEST(YamlValue, KeepsOrderLinesAndQuotes) {
   EXPECT_EQ(top->find("d"), nullptr);
 }
 
-TEST(YamlValue, RefusesASmallFileThatExpandsWithoutBound) {
-  std::string text = "a: &a [1,1,1,1,1,1,1,1,1,1]\n";
-  for (char c = 'b'; c <= 'j'; ++c) {
-    const std::string last = "*" + std::string(1, static_cast<char>(c - 1));
-    text += std::string(1, c) + ": &" + std::string(1, c) + " [" + last;
-    for (int i = 0; i < 9; ++i) text += ", " + last;
-    text += "]\n";
-  }
-  const auto top = parse_yaml(text, "bomb.yaml");  // 10^10 values if it were expanded
-  ASSERT_FALSE(top.ok());
-  EXPECT_THAT(top.error().message, HasSubstr("more than 65536 values"));
+TEST(YamlValue, RefusesAliasesSoThatNoSmallFileExpandsWithoutBound) {
+  EXPECT_EQ(parse_yaml("a: &x [1, 2]\nb: *x\n", "f.yaml").error().message,
+            "f.yaml:2: an alias, expected the value itself");
+}
+
+TEST(YamlValue, RefusesTooManyValues) {
+  std::string text = "a: [1";
+  for (int i = 0; i < 70'000; ++i) text += ",1";
+  EXPECT_EQ(parse_yaml(text + "]\n", "f.yaml").error().message, "f.yaml:1: more than 65536 values");
+}
+
+// yaml-cpp 0.7's LoadAll never returns from this text.
+TEST(YamlValue, EndsOnTextThatDoesNotAdvanceTheParser) {
+  const auto top = parse_yaml(",\n \"hidden_size\": 1024,\n \"intermediate\": 307`eod: pri{", "f");
+  EXPECT_FALSE(top.ok());
 }
 
 TEST(YamlValue, RefusesOversizedText) {
