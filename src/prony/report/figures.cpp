@@ -1,0 +1,134 @@
+#include "prony/report/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "prony/record/row_metrics.hpp"
+
+namespace prony::report {
+namespace {
+
+using core::Json;
+using record::RequestRow;
+
+// Enough for a curve on any screen; each figure costs some 10 kB of page.
+constexpr size_t kCdfPointsMax = 480;
+constexpr size_t kScatterPointsMax = 1500;
+constexpr size_t kBucketsMax = 160;
+
+double seconds_from(core::Nanos origin_ns, core::Nanos at_ns) {
+  return static_cast<double>(at_ns - origin_ns) / 1e9;
+}
+
+CdfPoints cdf_of(const std::vector<const RequestRow*>& rows,
+                 std::optional<double> (*value_ms)(const RequestRow&)) {
+  Distribution distribution;
+  for (const RequestRow* row : rows) {
+    if (const auto value = value_ms(*row)) distribution.add(*value);
+  }
+  return distribution.points(kCdfPointsMax);
+}
+
+CdfPoints itl_cdf(const std::vector<const RequestRow*>& rows) {
+  Distribution distribution;
+  std::vector<double> gaps;
+  for (const RequestRow* row : rows) {
+    gaps.clear();
+    record::append_itl_ms(*row, gaps);
+    for (const double gap : gaps) distribution.add(gap);
+  }
+  return distribution.points(kCdfPointsMax);
+}
+
+Json cdf_to_json(const CdfFigure& figure) {
+  Json marks = Json::array();
+  const auto mark = [&](const char* name, std::optional<double> x, double p) {
+    if (x) marks.push_back({{"name", name}, {"x", *x}, {"p", p}});
+  };
+  mark("p50", figure.stats->p50, 0.50);
+  mark("p90", figure.stats->p90, 0.90);
+  mark("p99", figure.stats->p99, 0.99);
+  return {{"key", figure.key},       {"label", figure.label}, {"n", figure.points.n},
+          {"x", figure.points.x_ms}, {"p", figure.points.p},  {"marks", std::move(marks)}};
+}
+
+}  // namespace
+
+Population population(std::span<const RequestRow> rows, const record::Metrics& metrics,
+                      const std::optional<record::SummaryOptions>& summary) {
+  Population result;
+  if (!rows.empty()) {
+    if (summary) {
+      result.window = record::measurement_window(rows, *summary);
+    } else {
+      record::SummaryOptions guess;
+      guess.open_loop = metrics.window_rule == "arrivals";
+      const auto window = record::measurement_window(rows, guess);
+      const double length_s = seconds_from(window.begin_ns, window.end_ns);
+      if (metrics.window_s && std::abs(length_s - *metrics.window_s) <= 1e-6 * (1 + length_s)) {
+        result.window = window;
+      }
+    }
+  }
+  for (const auto& row : rows) {
+    if (result.window && (row.t_intended_ns < result.window->begin_ns ||
+                          row.t_intended_ns > result.window->end_ns)) {
+      continue;
+    }
+    result.attempted.push_back(&row);
+    if (row.status == record::Status::kOk) result.completed.push_back(&row);
+  }
+  return result;
+}
+
+bool Figures::any() const {
+  return timeline.has_value() || scatter.n > 0 ||
+         std::any_of(cdf.begin(), cdf.end(),
+                     [](const auto& figure) { return figure.points.n > 0; });
+}
+
+Figures make_figures(std::span<const RequestRow> rows, const Population& population,
+                     const record::Metrics& metrics) {
+  Figures figures;
+  const auto& completed = population.completed;
+  figures.cdf.push_back({"ttft", "TTFT", &metrics.ttft_ms, cdf_of(completed, record::ttft_ms)});
+  figures.cdf.push_back({"tpot", "TPOT", &metrics.tpot_ms, cdf_of(completed, record::tpot_ms)});
+  figures.cdf.push_back({"itl", "ITL", &metrics.itl_ms, itl_cdf(completed)});
+  figures.cdf.push_back({"e2e", "E2E", &metrics.e2e_ms, cdf_of(completed, record::e2e_ms)});
+  figures.scatter = scatter(completed, kScatterPointsMax);
+  figures.timeline = timeline(rows, kBucketsMax);
+  return figures;
+}
+
+Json figures_to_json(const Figures& figures, const Population& population) {
+  Json json = {{"cdf", Json::array()}, {"scatter", nullptr}, {"timeline", nullptr}};
+  for (const auto& figure : figures.cdf) {
+    if (figure.points.n > 0) json["cdf"].push_back(cdf_to_json(figure));
+  }
+  if (figures.scatter.n > 0) {
+    json["scatter"] = {
+        {"n", figures.scatter.n},
+        {"x", figures.scatter.input_tokens},
+        {"y", figures.scatter.ttft_ms},
+        {"xLabel", figures.scatter.server_count ? "input tokens, as the server counted them"
+                                                : "input tokens, as asked for"}};
+  }
+  if (figures.timeline) {
+    const Timeline& timeline = *figures.timeline;
+    Json window = nullptr;
+    if (population.window) {
+      window = {seconds_from(timeline.origin_ns, population.window->begin_ns),
+                seconds_from(timeline.origin_ns, population.window->end_ns)};
+    }
+    json["timeline"] = {{"bucketS", timeline.bucket_s},
+                        {"startS", 0},
+                        {"window", std::move(window)},
+                        {"outputTokensPerS", timeline.output_tokens_per_s},
+                        {"inFlightMean", timeline.in_flight_mean},
+                        {"inFlightMax", timeline.in_flight_max},
+                        {"failedPerS", timeline.failed_per_s}};
+  }
+  return json;
+}
+
+}  // namespace prony::report

@@ -1,0 +1,46 @@
+// Figures: what the page draws, computed once a page, and its JSON for the script (the shape is
+// web/src/data.ts). Shows the record's own population: requests meant to start inside the window.
+// Thread safety: values and pure functions.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "prony/core/json.hpp"
+#include "prony/record/record.hpp"
+#include "prony/record/request_row.hpp"
+#include "prony/record/summary.hpp"
+#include "prony/report/series.hpp"
+
+namespace prony::report {
+
+/// The rows that the record's metrics speak of.
+struct Population {
+  std::optional<record::Window> window;  // nullopt: not known, then every row counts
+  std::vector<const record::RequestRow*> attempted, completed;
+};
+/// `summary` nullopt: inferred, see Options of report.hpp.
+Population population(std::span<const record::RequestRow> rows, const record::Metrics& metrics,
+                      const std::optional<record::SummaryOptions>& summary);
+
+struct CdfFigure {
+  const char* key;                    // "ttft": colour and id
+  const char* label;                  // "TTFT"
+  const record::LatencyStats* stats;  // of the record
+  CdfPoints points;
+};
+
+struct Figures {
+  std::vector<CdfFigure> cdf;  // TTFT, TPOT, ITL, E2E, always all four
+  Scatter scatter;
+  std::optional<Timeline> timeline;
+  bool any() const;
+};
+/// `metrics` must outlive the result.
+Figures make_figures(std::span<const record::RequestRow> rows, const Population& population,
+                     const record::Metrics& metrics);
+
+core::Json figures_to_json(const Figures& figures, const Population& population);
+
+}  // namespace prony::report
