@@ -17,6 +17,7 @@ using Slice = boost::beast::string_view;
 
 // The longest head of a response, and of one chunk header or trailer, that is believed.
 constexpr size_t kResponseHeadLimit = 64 << 10;
+constexpr std::string_view kStatusLine = "HTTP/1.";
 // A declared length reserves memory at once only up to this: the client may never send it.
 constexpr size_t kBodyReserveLimit = 1 << 20;
 
@@ -100,6 +101,7 @@ struct ResponseParser::Impl {
   void reset() {
     parser.emplace(*this);
     stopped = head_taken = false;
+    status = 0;
     header_bytes = 0;
     error.clear();
     kept.clear();
@@ -194,6 +196,11 @@ ResponseParser::Status ResponseParser::feed(std::string_view bytes) {
   }
   if (!good) return Status::kBad;
   if (s.parser->is_done() && s.head_taken) return Status::kDone;
+  // Beast waits for eight bytes before it judges: what is no HTTP may be shorter.
+  if (s.status == 0 && !kStatusLine.starts_with(s.kept.substr(0, kStatusLine.size()))) {
+    s.error = "no status line";
+    return Status::kBad;
+  }
   if (s.kept.size() > kResponseHeadLimit) {
     s.error = "head or chunk header longer than 64 KiB";
     return Status::kBad;

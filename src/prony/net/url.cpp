@@ -38,6 +38,8 @@ Result<Url> parse_url(std::string_view text, std::string_view flag) {
   }
   const auto path = view.encoded_path();
   url.path.assign(path.data(), path.size());
+  // This Boost reads "http://host:8a" as port 8 and path "a".
+  if (!url.path.empty() && url.path.front() != '/') return error("not a port");
   while (!url.path.empty() && url.path.back() == '/') url.path.pop_back();
   return url;
 }
