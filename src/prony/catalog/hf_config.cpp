@@ -14,8 +14,7 @@ namespace {
 
 constexpr int64_t kIdMax = kVocabMax - 1;
 
-// Fields every architecture has, with `head_dim` first: hidden / heads is wrong for Qwen3 and
-// Mistral Nemo (TensorRT-LLM issue 5912).
+// Fields every architecture has.
 void read_common(JsonFields& config, ModelSpec& spec) {
   spec.layers = config.integer("num_hidden_layers", 1, kLayersMax);
   spec.hidden = config.integer("hidden_size", 1, kHiddenMax);
@@ -30,6 +29,7 @@ void read_common(JsonFields& config, ModelSpec& spec) {
   spec.bos_id = config.maybe_integer("bos_token_id", 0, kIdMax);
 }
 
+// What the file says comes first: hidden / heads is wrong for Qwen3 and Mistral Nemo.
 void read_head_dim(JsonFields& config, ModelSpec& spec) {
   if (config.has("head_dim")) {
     spec.head_dim = config.integer("head_dim", 1, kHeadDimMax);

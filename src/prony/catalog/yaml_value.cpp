@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBytesMax = 1 << 20;
 constexpr size_t kDepthMax = 16;
-constexpr int kValuesMax = 65'536;
+constexpr int kValuesMax = 16'384;
 
 using Kind = YamlValue::Kind;
 
@@ -22,26 +22,25 @@ int line_of(const YAML::Mark& mark) {
   return mark.line < 0 ? 1 : mark.line + 1;
 }
 
-// Ends the parsing at the first thing we refuse; never leaves this file.
-struct Refused : std::exception {
-  Refused(int at, std::string why) : line(at), reason(std::move(why)) {}
-  int line;
-  std::string reason;
-};
-
 // Builds the tree from the parser's events. YAML::Load would hide duplicate keys and aliases, and
 // YAML::LoadAll of yaml-cpp 0.7 does not end on some malformed texts (found by fuzzing).
+// After the first refusal the remaining events are ignored.
 class TreeBuilder : public YAML::EventHandler {
  public:
+  struct Refusal {
+    int line = 0;
+    std::string reason;
+  };
+
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw Refused(line_of(mark), "a second YAML document, expected one");
+    if (++documents_ > 1) refuse(line_of(mark), "a second YAML document, expected one");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
     place({.kind = Kind::kNull, .line = line_of(mark)});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw Refused(line_of(mark), "an alias, expected the value itself");
+    refuse(line_of(mark), "an alias, expected the value itself");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                 const std::string& value) override {
@@ -59,6 +58,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
+  const std::optional<Refusal>& refusal() const { return refusal_; }
   /// nullopt if the document was empty.
   std::optional<YamlValue>& root() { return root_; }
 
@@ -69,30 +69,35 @@ class TreeBuilder : public YAML::EventHandler {
     std::optional<YamlEntry> entry;
   };
 
+  void refuse(int line, std::string reason) {
+    if (!refusal_) refusal_ = Refusal{line, std::move(reason)};
+  }
+
   // "?" marks a plain scalar, "!" a quoted one; anything else was written in the file.
-  static void check_tag(const YAML::Mark& mark, const std::string& tag) {
+  void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
-    throw Refused(line_of(mark), fmt::format("tag '{}', expected none", tag));
+    refuse(line_of(mark), fmt::format("tag '{}', expected none", tag));
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, Kind kind) {
     check_tag(mark, tag);
     if (levels_.size() >= kDepthMax) {
-      throw Refused(line_of(mark), fmt::format("nested deeper than {} levels", kDepthMax));
+      refuse(line_of(mark), fmt::format("nested deeper than {} levels", kDepthMax));
     }
+    if (refusal_) return;
     levels_.push_back({{.kind = kind, .line = line_of(mark)}, std::nullopt});
   }
 
   void close() {
+    if (refusal_) return;
     YamlValue value = std::move(levels_.back().value);
     levels_.pop_back();
     place(std::move(value));
   }
 
   void place(YamlValue value) {
-    if (++values_ > kValuesMax) {
-      throw Refused(value.line, fmt::format("more than {} values", kValuesMax));
-    }
+    if (++values_ > kValuesMax) refuse(value.line, fmt::format("more than {} values", kValuesMax));
+    if (refusal_) return;
     if (levels_.empty()) {
       root_ = std::move(value);
       return;
@@ -109,11 +114,11 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  static void start_entry(Level& level, YamlValue key) {
-    if (key.kind != Kind::kScalar) throw Refused(key.line, "a key that is no text");
-    if (key.text == "<<") throw Refused(key.line, "merge key '<<', expected plain keys");
+  void start_entry(Level& level, YamlValue key) {
+    if (key.kind != Kind::kScalar) return refuse(key.line, "a key that is no text");
+    if (key.text == "<<") return refuse(key.line, "merge key '<<', expected plain keys");
     if (const YamlEntry* first = level.value.find(key.text)) {
-      throw Refused(key.line, fmt::format("duplicate key '{}', first given on line {}", key.text,
+      return refuse(key.line, fmt::format("duplicate key '{}', first given on line {}", key.text,
                                           first->line));
     }
     level.entry = YamlEntry{std::move(key.text), key.line, {}};
@@ -121,6 +126,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   std::vector<Level> levels_;
   std::optional<YamlValue> root_;
+  std::optional<Refusal> refusal_;
   int documents_ = 0;
   int values_ = 0;
 };
@@ -148,14 +154,15 @@ Result<YamlValue> parse_yaml(std::string_view text, std::string_view name) {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
     parser.HandleNextDocument(builder);  // there must be none: the builder refuses it
-  } catch (const Refused& refused) {
-    return error(refused.line, refused.reason);
   } catch (const YAML::Exception& failure) {
+    // What was refused first stands earlier in the text than what the parser stumbled over.
+    if (builder.refusal()) return error(builder.refusal()->line, builder.refusal()->reason);
     return error(line_of(failure.mark), fmt::format("not YAML: {}", failure.msg));
   } catch (const std::exception& failure) {
     // yaml-cpp lets some exceptions of the standard library through on malformed input.
     return error(1, fmt::format("not YAML: {}", failure.what()));
   }
+  if (builder.refusal()) return error(builder.refusal()->line, builder.refusal()->reason);
   if (!builder.root() || builder.root()->kind == Kind::kNull) {
     return error(1, "an empty file, expected 'key: value' lines");
   }

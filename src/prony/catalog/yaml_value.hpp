@@ -35,7 +35,7 @@ struct YamlEntry {
 
 /// One document whose top is a map. `name` is the file, for messages.
 /// Error: kInvalidArgument, "NAME:LINE: what is wrong": syntax, duplicate key, key that is no
-/// plain scalar, alias, merge key, tag, several documents, more than 16 levels, 1 MiB or 65,536
+/// plain scalar, alias, merge key, tag, several documents, more than 16 levels, 1 MiB or 16,384
 /// values.
 Result<YamlValue> parse_yaml(std::string_view text, std::string_view name);
 
