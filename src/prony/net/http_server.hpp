@@ -19,13 +19,15 @@ namespace prony::net {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// Valid, with all its views, until the handler returns: keep copies.
 struct HttpRequest {
   std::string method;
   std::string path;   // without query
   std::string query;  // after '?', may be empty
   Headers headers;
   std::string body;
-  core::Nanos t_received_ns = 0;  // the request was whole: just after the read that completed it
+  uint64_t index_on_connection = 0;  // requests that came before it on its connection
+  core::Nanos t_received_ns = 0;     // the request was whole: just after the read that completed it
 
   /// Value of a header, case-insensitive; empty if absent.
   std::string_view header(std::string_view name) const;

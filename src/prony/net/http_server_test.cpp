@@ -124,6 +124,7 @@ TEST(HttpServer, EveryPieceSizeAndChunkedRequests) {
 TEST(HttpServer, PipelinedRequestsAreAnsweredInOrder) {
   std::vector<std::shared_ptr<Exchange>> held;
   ServerThread server([&](const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+    EXPECT_EQ(request.path, fmt::format("/{}", request.index_on_connection));
     // Some at once, some later: each must wait for the one before.
     if (request.path.ends_with('3')) {
       server.loop.post([exchange, body = request.body] { exchange->respond(200, {}, body); });

@@ -132,6 +132,7 @@ bool ServerConnection::take_request(std::string_view& bytes) {
 void ServerConnection::dispatch() {
   HttpRequest request = std::move(parser_.request());
   request.t_received_ns = core::monotonic_ns();
+  request.index_on_connection = requests_++;
   head_only_ = request.method == "HEAD";
   may_keep_ = parser_.keep_alive();
   http_1_0_ = parser_.http_1_0();

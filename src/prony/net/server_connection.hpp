@@ -90,6 +90,7 @@ class ServerConnection final : public FdWatch::Handler,
   State state_ = State::kReading;
   ExchangeImpl* exchange_ = nullptr;
 
+  uint64_t requests_ = 0;
   std::string in_;                    // input not yet parsed
   bool resuming_ = false;             // a task to parse in_ is posted
   core::Nanos request_since_ns_ = 0;  // idle since, or first byte of the request at
