@@ -63,10 +63,14 @@ Pages::~Pages() {
 }
 
 std::byte* Arena::take_bytes(int64_t size_bytes) {
-  PRONY_CHECK(size_bytes >= 0 && used_bytes_ + size_bytes <= pages_.size_bytes(),
-              "arena is smaller than its plan");
-  std::byte* piece = pages_.data() + used_bytes_;
-  used_bytes_ += size_bytes;
+  PRONY_CHECK(size_bytes >= 0);
+  const int64_t rounded = (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+  std::byte* piece = nullptr;
+  if (!planning_) {
+    PRONY_CHECK(used_bytes_ + rounded <= pages_.size_bytes(), "arena is smaller than its plan");
+    piece = pages_.data() + used_bytes_;
+  }
+  used_bytes_ += rounded;
   return piece;
 }
 

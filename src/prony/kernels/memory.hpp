@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "prony/core/result.hpp"
 
@@ -33,21 +34,18 @@ class Pages {
   size_t mapping_bytes_ = 0;
 };
 
-/// Hands out pieces of one Pages from front to back; nothing is given back.
+/// Hands out pieces of one Pages from front to back; nothing is given back. A planning arena (the
+/// default) has no memory: it gives null pointers and counts, so the same code that takes the
+/// pieces also says beforehand how many bytes it will need.
 class Arena {
  public:
   Arena() = default;
-  explicit Arena(Pages pages) : pages_(std::move(pages)) {}
-
-  /// Bytes that take<T>(count) uses: for the plan that must equal what is taken later.
-  static constexpr int64_t bytes_of(int64_t count, int64_t element_bytes) {
-    return (count * element_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-  }
+  explicit Arena(Pages pages) : pages_(std::move(pages)), planning_(false) {}
 
   /// Zeroed, aligned to kAlignmentBytes. Requires room (checked): the plan counted every take.
   template <class T>
   T* take(int64_t count) {
-    return reinterpret_cast<T*>(take_bytes(bytes_of(count, static_cast<int64_t>(sizeof(T)))));
+    return reinterpret_cast<T*>(take_bytes(count * static_cast<int64_t>(sizeof(T))));
   }
   int64_t used_bytes() const noexcept { return used_bytes_; }
   int64_t size_bytes() const noexcept { return pages_.size_bytes(); }
@@ -55,6 +53,7 @@ class Arena {
  private:
   std::byte* take_bytes(int64_t size_bytes);
   Pages pages_;
+  bool planning_ = true;
   int64_t used_bytes_ = 0;
 };
 

@@ -70,7 +70,11 @@ TEST(Memory, ArenaGivesAlignedZeroedPieces) {
     const auto* floats = arena.take<float>(17);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes) % 64, 0u);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(floats) % 64, 0u);
-    EXPECT_EQ(arena.used_bytes(), Arena::bytes_of(3, 1) + Arena::bytes_of(17, 4));
+    Arena planner;
+    EXPECT_EQ(planner.take<std::byte>(3), nullptr);
+    EXPECT_EQ(planner.take<float>(17), nullptr);
+    EXPECT_EQ(planner.used_bytes(), 64 + 128);
+    EXPECT_EQ(arena.used_bytes(), planner.used_bytes());
     for (int i = 0; i < 17; ++i) EXPECT_EQ(floats[i], 0.0f);
     arena.take<std::byte>(arena.size_bytes() - arena.used_bytes());
     EXPECT_DEATH(arena.take<std::byte>(1), "smaller than its plan");

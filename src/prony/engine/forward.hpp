@@ -1,0 +1,115 @@
+// Forward: one generic pass of a dense decoder over the rows of a step, driven by ModelSpec. Rows
+// of different requests, decode and prefill alike, lie one after another in every buffer; by the
+// kernels' contract (kernels.hpp) no row's result depends on another's or on how a prompt was cut.
+// Arithmetic is fp32 throughout; with bf16 weights and KV cache those are rounded, activations not.
+// All keys and values of a layer are stored before any row attends, so a row may read blocks that
+// another row of the same step fills (sched::PrefixSharing::kPlanned).
+// Memory is planned for the largest step and taken once; run() allocates nothing.
+// Source: Touvron et al., "Llama 2", 2023, section 2.2 (norms before, SwiGLU, RoPE, GQA); Qwen2 and
+// Qwen3 technical reports (QKV bias, QK norm). Thread safety: one caller thread.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "prony/core/result.hpp"
+#include "prony/engine/kv_store.hpp"
+#include "prony/engine/model.hpp"
+#include "prony/engine/rope_table.hpp"
+#include "prony/kernels/kernels.hpp"
+#include "prony/kernels/thread_pool.hpp"
+
+namespace prony::engine {
+
+/// Limits a Forward is planned for.
+struct ForwardLimits {
+  int32_t max_tokens = 0;   // of a step
+  int32_t max_rows = 0;     // sequences of a step
+  int32_t max_context = 0;  // positions
+};
+
+/// Consecutive tokens of one sequence.
+struct ForwardRow {
+  std::span<const int32_t> tokens;  // to compute
+  int32_t first_position = 0;
+  std::span<const int32_t> pages;  // of positions 16 i .. 16 i + 15
+  bool wants_logits = false;       // of its last token
+};
+
+/// Sees what a pass computes; for tests and for measuring quality. Null costs one comparison.
+class ForwardObserver {
+ public:
+  virtual ~ForwardObserver() = default;
+  /// The residual stream after `layer` layers: 0 is the embedding. Row-major, `stride` floats
+  /// between tokens; tokens in the order of the step.
+  virtual void on_hidden(int32_t layer, const float* hidden /* [tokens][hidden] */, int64_t stride,
+                         int64_t tokens) = 0;
+};
+
+class Forward {
+ public:
+  /// Bytes create() will take.
+  static int64_t workspace_bytes(const catalog::ModelSpec& spec, const ForwardLimits& limits);
+
+  /// `model`, `kv` and `pool` must outlive it. Error: kEnvironment if the memory cannot be had.
+  static Result<Forward> create(const Model& model, const KvStore& kv,
+                                const kernels::Kernels& kernels, kernels::ThreadPool& pool,
+                                const ForwardLimits& limits);
+
+  /// One step. Requires the limits, valid tokens and pages (checked).
+  void run(std::span<const ForwardRow> rows, ForwardObserver* observer = nullptr);
+
+  /// Logits of the rows that wanted them in the last run(), by their order: [first, first + count)
+  /// into the same places of logits(). Requires count <= kLogitRows (checked).
+  void compute_logits(int32_t first, int32_t count);
+  float* logits(int32_t row);  // [vocab] of the row-th of the last compute_logits(); a scratch
+  static constexpr int32_t kLogitRows = 32;
+
+ private:
+  /// Query tokens of one row that one task attends with.
+  struct Piece {
+    int32_t row = 0;
+    int32_t token_begin = 0, token_end = 0;  // within the row
+    int64_t first = 0;                       // of the row, within the step
+  };
+  Forward(const catalog::ModelSpec& spec, const ForwardLimits& limits, kernels::Arena arena);
+  void prepare(std::span<const ForwardRow> rows);
+  void embed(std::span<const ForwardRow> rows);
+  void matmul(const float* x, int64_t x_stride, int64_t rows, const kernels::PackedMatrix& weight,
+              const float* bias, float* y, int64_t y_stride);
+  void norm(const float* x, int64_t x_stride, const float* weight, float* y);
+  void add_to_hidden(const float* y, int64_t y_stride);
+  void position_and_store(const LayerWeights& layer, const kernels::KvLayout& kv);
+  void attend(std::span<const ForwardRow> rows, const kernels::KvLayout& kv);
+  void mlp(const LayerWeights& layer);
+  void gather_last(std::span<const ForwardRow> rows);
+
+  catalog::ModelSpec spec_;
+  ForwardLimits limits_;
+  kernels::Arena arena_;
+  const Model* model_ = nullptr;
+  const KvStore* kv_ = nullptr;
+  const kernels::Kernels* kernels_ = nullptr;
+  kernels::ThreadPool* pool_ = nullptr;
+
+  RopeTable rope_;
+  // Row strides in floats, and the buffers of the largest step.
+  int64_t hidden_stride_, qkv_stride_, attention_stride_, gate_up_stride_, inner_stride_,
+      vocab_stride_;
+  float* hidden_;     // [max_tokens][hidden]
+  float* normed_;     // [max_tokens][hidden]; also what is added to hidden_
+  float* qkv_;        // [max_tokens][(heads + 2 kv_heads) head_dim]
+  float* attention_;  // [max_tokens][heads head_dim]
+  float* gate_up_;    // [max_tokens][2 intermediate]
+  float* inner_;      // [max_tokens][intermediate]
+  float* last_;       // [max_rows][hidden]: normed, of the rows that want logits
+  float* logits_;     // [kLogitRows][vocab]
+  // Of the step being run.
+  int64_t tokens_ = 0;
+  int32_t wanting_ = 0;               // rows that want logits
+  std::vector<int32_t> positions_;    // [tokens]
+  std::vector<int32_t> token_pages_;  // [tokens] page of the token's own position
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace prony::engine
