@@ -29,6 +29,24 @@ void LiveHistogram::add(core::Nanos value_ns) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+void LoopMeters::reset() {
+  read_lag_ns.clear();
+  issue_lag_ns.clear();
+  token_events = merged_events = unstamped_events = stamp_faults = late_messages = 0;
+  live.reset();
+}
+
+void LiveCounters::reset() {
+  for (auto* counter : {&sent, &in_flight, &completed, &failed, &tokens, &waiting}) {
+    counter->store(0, std::memory_order_relaxed);
+  }
+  ttft.reset();
+}
+
+void LiveHistogram::reset() {
+  for (auto& bucket : buckets_) bucket.store(0, std::memory_order_relaxed);
+}
+
 void LiveHistogram::add_to(Counts& sum) const {
   for (size_t i = 0; i < kBuckets; ++i) sum[i] += buckets_[i].load(std::memory_order_relaxed);
 }

@@ -19,6 +19,7 @@ namespace prony::load {
 class LiveHistogram {
  public:
   void add(core::Nanos value_ns);
+  void reset();
   /// Adds the counts to `sum` (of kBuckets).
   static constexpr size_t kBuckets = 33 * 16;
   using Counts = std::array<uint64_t, kBuckets>;
@@ -34,6 +35,7 @@ struct LiveCounters {
   std::atomic<int64_t> sent{0}, in_flight{0}, completed{0}, failed{0}, tokens{0}, waiting{0};
   LiveHistogram ttft;
 
+  void reset();
   /// Single-writer add.
   static void bump(std::atomic<int64_t>& counter, int64_t by = 1) {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
@@ -42,6 +44,7 @@ struct LiveCounters {
 
 struct LoopMeters {
   LoopMeters();
+  void reset();
   stats::Histogram read_lag_ns;   // user - kernel stamp of each token-bearing event
   stats::Histogram issue_lag_ns;  // first byte sent - the instant this request was free to go
   int64_t token_events = 0;

@@ -14,6 +14,8 @@ using record::Status;
 
 constexpr size_t kBodyKept = 4096;  // of an answer that is no stream, for its error message
 constexpr int32_t kEventsReserved = 1 << 16;
+/// After [DONE] only the end of the HTTP body is missing, which servers send with it.
+constexpr core::Nanos kLinger = core::kNanosPerSecond;
 
 bool is_abort(std::string_view finish_reason) {
   return finish_reason == "abort" || finish_reason == "error" || finish_reason == "cancelled" ||
@@ -38,6 +40,7 @@ void Timeline::begin(record::RequestRow row) {
 }
 
 void Timeline::begin_again() {
+  if (phase_ != Phase::kIdle) ++row_.retries;
   framer_.reset();
   count_.reset();
   body_.clear();
@@ -216,6 +219,30 @@ void Timeline::fail(Status status, std::string_view why) {
 void Timeline::finish_framing() {
   if (phase_ != Phase::kStreaming) return;
   framer_.finish(*this);
+}
+
+Timeline::Deadline Timeline::deadline(const Timeouts& timeouts) const {
+  const core::Nanos sent = t_send_ns();
+  Deadline soonest{sent + timeouts.total_ns, Status::kTimeoutTotal};
+  const auto consider = [&soonest](core::Nanos at_ns, Status status) {
+    if (at_ns < soonest.at_ns) soonest = {at_ns, status};
+  };
+  switch (phase_) {
+    case Phase::kDone:
+      consider(last_activity_ns_ + kLinger, Status::kTimeoutStall);
+      break;
+    case Phase::kHttpError:
+    case Phase::kNotStream:
+      consider(last_activity_ns_ + timeouts.stall_ns, Status::kTimeoutStall);
+      break;
+    default:
+      if (saw_token() || saw_marker_) {
+        consider(last_activity_ns_ + timeouts.stall_ns, Status::kTimeoutStall);
+      } else {
+        consider(sent + timeouts.first_token_ns, Status::kTimeoutTtft);
+      }
+  }
+  return soonest;
 }
 
 void Timeline::on_complete(const net::ReceiveStamp& stamp) {

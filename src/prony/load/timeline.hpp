@@ -28,6 +28,14 @@
 
 namespace prony::load {
 
+/// The four bounds on a request [ns]. Whatever a server does, one of them ends it.
+struct Timeouts {
+  core::Nanos connect_ns = 10 * core::kNanosPerSecond;
+  core::Nanos first_token_ns = 600 * core::kNanosPerSecond;  // from the send
+  core::Nanos stall_ns = 120 * core::kNanosPerSecond;        // silence after the first token
+  core::Nanos total_ns = 3600 * core::kNanosPerSecond;       // from the send
+};
+
 class Timeline final : private net::SseFramer::Sink {
  public:
   struct Options {
@@ -45,6 +53,9 @@ class Timeline final : private net::SseFramer::Sink {
   void begin_again();
 
   void on_connected(core::Nanos t_ns) { row_.t_connect_ns = t_ns; }
+  /// The send begins. A server that answers before it has read a long request leaves no better
+  /// stamp of it, because on_sent() never comes.
+  void on_sending(core::Nanos now_ns) { row_.t_send_ns = now_ns; }
   void on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns);
   void on_head(const net::ResponseHead& head, const net::ReceiveStamp& stamp);
   void on_body(std::string_view piece, const net::ReceiveStamp& stamp);
@@ -60,6 +71,13 @@ class Timeline final : private net::SseFramer::Sink {
   core::Nanos last_activity_ns() const { return last_activity_ns_; }
   core::Nanos t_send_ns() const { return row_.t_send_ns.value_or(0); }
   const record::RequestRow& row() const { return row_; }
+
+  /// When the request must end unless something more comes, and as what. Requires a send.
+  struct Deadline {
+    core::Nanos at_ns = 0;
+    record::Status status = record::Status::kTimeoutTotal;
+  };
+  Deadline deadline(const Timeouts& timeouts) const;
 
   /// The response is whole.
   void on_complete(const net::ReceiveStamp& stamp);
