@@ -1,0 +1,67 @@
+#include "prony/cli/serve_options.hpp"
+
+#include <fmt/format.h>
+
+#include "prony/catalog/catalog.hpp"
+
+namespace prony::cli {
+namespace {
+
+Result<void> check_range(const char* flag, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return invalid_argument(fmt::format("{}: found {}, expected {} to {}", flag, value, low, high));
+}
+
+}  // namespace
+
+void declare(Flags& flags, ServeOptions& options) {
+  flags.group("Model")
+      .text("--model", options.model, "dummy:<preset> or dummy:<catalogue id>")
+      .text("--served-model-name", options.served_name, "what clients call it (default: --model)")
+      .choice("--device", options.device, {"cpu"}, "where it runs")
+      .choice("--dtype", options.dtype, {"bfloat16", "float32"}, "weights and KV cache")
+      .integer("--seed", options.seed, "of dummy weights and of requests without a seed")
+      .integer("--threads", options.threads, "of the engine; 0: one per allowed core");
+  flags.group("Endpoint")
+      .text("--host", options.host, "address to bind")
+      .integer("--port", options.port, "0: any free one")
+      .integer("--max-waiting", options.max_waiting, "queued requests before 503");
+  flags.group("Scheduler")
+      .integer("--max-num-seqs", options.max_sequences, "requests running at once")
+      .integer("--max-num-batched-tokens", options.max_step_tokens, "token budget of a step")
+      .integer("--max-model-len", options.max_context, "context; 0: the model's")
+      .number("--kv-cache-memory-gib", options.kv_memory_gib, "upper bound of the KV cache")
+      .integer("--num-kv-blocks", options.kv_blocks, "KV blocks of 16 tokens, instead of a size")
+      .choice("--enable-prefix-caching", options.prefix_caching, {"on", "off"}, "share prompts")
+      .choice("--scheduling-policy", options.policy, {"fcfs", "priority"}, "queue order");
+}
+
+Result<void> check(const ServeOptions& options) {
+  if (options.model.empty()) {
+    return invalid_argument("--model: missing, expected dummy:<preset> or dummy:<catalogue id>");
+  }
+  if (!catalog::is_dummy(options.model)) {
+    return invalid_argument(fmt::format(
+        "--model: found '{}', expected dummy:<preset> or dummy:<catalogue id>: checkpoints are not "
+        "read yet",
+        options.model));
+  }
+  constexpr int64_t kMax = 1 << 30;
+  for (const auto& done :
+       {check_range("--port", options.port, 0, 65535),
+        check_range("--threads", options.threads, 0, 1024),
+        check_range("--max-waiting", options.max_waiting, 0, kMax),
+        check_range("--max-num-seqs", options.max_sequences, 1, 65536),
+        check_range("--max-num-batched-tokens", options.max_step_tokens, 1, kMax),
+        check_range("--max-model-len", options.max_context, 0, kMax),
+        check_range("--num-kv-blocks", options.kv_blocks.value_or(1), 1, kMax)}) {
+    if (!done) return done.error();
+  }
+  if (!(options.kv_memory_gib > 0 && options.kv_memory_gib < 1e6)) {
+    return invalid_argument(fmt::format("--kv-cache-memory-gib: found {}, expected more than 0",
+                                        options.kv_memory_gib));
+  }
+  return {};
+}
+
+}  // namespace prony::cli

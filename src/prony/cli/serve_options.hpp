@@ -1,0 +1,28 @@
+// ServeOptions: the flags of `prony serve` as data, their declaration and their checks.
+// Thread safety: a value.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "prony/cli/flags.hpp"
+#include "prony/core/result.hpp"
+
+namespace prony::cli {
+
+struct ServeOptions {
+  std::string model, served_name, device = "cpu", host = "127.0.0.1", dtype = "bfloat16";
+  std::string policy = "fcfs", prefix_caching = "on";
+  int64_t port = 8000, threads = 0, seed = 0, max_waiting = 1024;
+  int64_t max_sequences = 64, max_step_tokens = 512;
+  int64_t max_context = 0;
+  std::optional<int64_t> kv_blocks;
+  double kv_memory_gib = 0.5;
+};
+
+/// Adds every flag of the command; the targets are the fields of `options`.
+void declare(Flags& flags, ServeOptions& options);
+/// Error: kInvalidArgument naming the flag, found and expected.
+Result<void> check(const ServeOptions& options);
+
+}  // namespace prony::cli
