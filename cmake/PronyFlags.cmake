@@ -8,7 +8,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these in libstdc++ at -O2.
   target_compile_options(prony_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
-target_include_directories(prony_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/gen)
+target_include_directories(prony_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 
 if(PRONY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)

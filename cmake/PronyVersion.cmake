@@ -23,3 +23,10 @@ set(prony_version_command ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_SOURCE_DIR} -DVE
 execute_process(COMMAND ${prony_version_command})  # there before the first compile
 add_custom_target(prony_version COMMAND ${prony_version_command} BYPRODUCTS ${prony_version_header}
                   COMMENT "" VERBATIM)
+
+# What includes prony/version.hpp names this library; nobody else sees a path of the build folder, so
+# that a compiler cache serves all presets alike.
+add_library(prony_version_header INTERFACE)
+target_include_directories(prony_version_header INTERFACE ${CMAKE_BINARY_DIR}/gen)
+add_dependencies(prony_version_header prony_version)
+set(PRONY_LIB_version prony_version_header)

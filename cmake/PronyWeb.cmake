@@ -60,8 +60,11 @@ function(prony_web_install reason)
   execute_process(COMMAND ${NPM} view --prefer-offline --fetch-retries=0 tslib version
                   WORKING_DIRECTORY ${WORK} OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE result
                   TIMEOUT ${PRONY_WEB_ANSWER_S})
-  if(NOT result EQUAL 0)
+  if(result MATCHES "timeout")
     set(${reason} "npm did not answer within ${PRONY_WEB_ANSWER_S} s" PARENT_SCOPE)
+    return()
+  elseif(NOT result EQUAL 0)
+    set(${reason} "npm reached no registry" PARENT_SCOPE)
     return()
   endif()
   set(omit --omit=dev)
