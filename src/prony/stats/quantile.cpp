@@ -73,17 +73,26 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
 void GroupedProportion::add(int64_t n, int64_t at_or_below) {
   PRONY_CHECK(n >= 0 && at_or_below >= 0 && at_or_below <= n, "more successes than trials");
   if (n == 0) return;
-  ++groups_;
-  n_ += n;
-  const double excess = static_cast<double>(at_or_below) - q_ * static_cast<double>(n);
-  square_ += excess * excess;
+  groups_.push_back({static_cast<double>(n), static_cast<double>(at_or_below)});
 }
 
 std::optional<double> GroupedProportion::effective_n() const {
-  if (groups_ < 2) return std::nullopt;
-  const auto n = static_cast<double>(n_), groups = static_cast<double>(groups_);
+  if (groups_.size() < 2) return std::nullopt;
+  double n = 0, below = 0;
+  for (const auto& group : groups_) {
+    n += group.n;
+    below += group.at_or_below;
+  }
+  // The share at or below is more than q where values tie; the spread is around the share itself.
+  const double share = below / n;
+  double square = 0;
+  for (const auto& group : groups_) {
+    const double excess = group.at_or_below - share * group.n;
+    square += excess * excess;
+  }
   // Linearised variance of a ratio of group totals against that of n independent trials.
-  const double variance = square_ * groups / (groups - 1) / (n * n);
+  const auto groups = static_cast<double>(groups_.size());
+  const double variance = square * groups / (groups - 1) / (n * n);
   const double independent = q_ * (1 - q_) / n;
   if (variance <= independent) return n;  // never better than independence
   return std::max(1.0, n * independent / variance);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace prony::stats {
 
@@ -41,8 +42,8 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
                                           double confidence = 0.95);
 
 /// How many independent samples a grouped one is worth where its q-quantile is concerned:
-/// n / design effect, from the spread between groups of the number of values at or below the
-/// quantile. Add one group a request, then ask.
+/// n / design effect, from the spread between groups of the share of values at or below the
+/// quantile. Add one group a request, then ask. Keeps 16 bytes a group.
 class GroupedProportion {
  public:
   explicit GroupedProportion(double q) : q_(q) {}
@@ -53,9 +54,11 @@ class GroupedProportion {
   std::optional<double> effective_n() const;
 
  private:
+  struct Group {
+    double n, at_or_below;
+  };
   double q_;
-  int64_t groups_ = 0, n_ = 0;
-  double square_ = 0;  // sum over groups of (at_or_below - q n)^2
+  std::vector<Group> groups_;
 };
 
 }  // namespace prony::stats
