@@ -125,7 +125,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
       plans_(static_cast<size_t>(options.depth)) {
   const auto sequences = static_cast<size_t>(options.max_sequences);
   running_.reserve(sequences);
-  leaving_.reserve(sequences);
+  leaving_.reserve(sequences * plans_.size());
   for (StepPlan& plan : plans_) {
     plan.rows.reserve(sequences);
     plan.preempted.reserve(sequences);
@@ -151,7 +151,9 @@ const Scheduler::Request& Scheduler::live(Handle handle) const {
 Handle Scheduler::take_handle() {
   if (free_handles_.empty()) {
     requests_.emplace_back();
-    free_handles_.reserve(requests_.capacity());  // so that release() never allocates
+    // What else grows with the number of live requests grows here, not in some later step.
+    free_handles_.reserve(requests_.capacity());
+    waiting_.reserve(requests_.capacity());
     return static_cast<Handle>(requests_.size() - 1);
   }
   const Handle handle = free_handles_.back();
@@ -200,6 +202,26 @@ void Scheduler::publish(Request& request, int32_t computed) {
   }
 }
 
+void Scheduler::take_table(Request& request) {
+  if (free_tables_.empty()) {
+    // Untouched memory costs nothing, so a chunk may be larger than what is needed now.
+    constexpr size_t kChunk = 64;
+    const auto blocks = static_cast<size_t>(blocks_for(options_.max_context));
+    table_chunks_.push_back(std::make_unique_for_overwrite<int32_t[]>(kChunk * blocks));
+    free_tables_.reserve(table_chunks_.size() * kChunk);  // so that giving back never allocates
+    for (size_t i = kChunk; i-- > 0;) {
+      free_tables_.push_back(table_chunks_.back().get() + i * blocks);
+    }
+  }
+  request.table = free_tables_.back();
+  free_tables_.pop_back();
+}
+
+void Scheduler::give_back_table(Request& request) {
+  if (request.table != nullptr) free_tables_.push_back(request.table);
+  request.table = nullptr;
+}
+
 void Scheduler::give_back_blocks(Request& request) {
   // From the tail, so that of one sequence the tail is overwritten first and its head, which more
   // other sequences share, last.
@@ -211,8 +233,7 @@ void Scheduler::give_back_blocks(Request& request) {
 void Scheduler::release(Handle handle) {
   Request& request = requests_[handle];
   give_back_blocks(request);
-  if (request.table != nullptr) free_tables_.push_back(request.table);
-  request.table = nullptr;
+  give_back_table(request);
   request.keys.clear();
   request.state = RequestState::kFree;
   free_handles_.push_back(handle);
@@ -296,12 +317,14 @@ const CommitResult& Scheduler::commit(const StepOutcome& outcome) {
       continue;
     }
     if (row.samples) ++request.outputs;
-    // Otherwise it was preempted since: its blocks are gone, only the sampled token counts.
     if (request.state == RequestState::kRunning) {
       request.committed = row.first_position + row.token_count;
       if (options_.prefix_sharing == PrefixSharing::kCommitted) {
         publish(request, request.committed);
       }
+    } else if (request.in_flight == 0) {
+      // Preempted since: its blocks are gone, only the sampled token counts.
+      give_back_table(request);
     }
     if (stops) {
       finish(row.handle, FinishReason::kStopped);

@@ -140,6 +140,7 @@ struct SchedulerStats {
   int64_t prefix_hit_tokens = 0;
   int64_t recompute_query_tokens = 0;
   int64_t recompute_hit_tokens = 0;
+  friend bool operator==(const SchedulerStats&, const SchedulerStats&) = default;
 };
 
 class Scheduler {
@@ -179,8 +180,8 @@ class Scheduler {
 
   /// How many further plan() calls would each repeat the rows of the newest plan, one position on,
   /// if nobody is stopped and nothing is added, aborted or resumed. Positive only in pure decode.
-  /// Never too large; may be too small where the queue's head waits for blocks or a table has
-  /// spare blocks.
+  /// Never too large; may be too small while the queue's head waits for blocks or a running request
+  /// has no row.
   int32_t horizon() const;
 
   /// Equals commit(), then n - 1 pairs of plan() and commit(), the last with `last`: same block
@@ -216,6 +217,8 @@ class Scheduler {
   Request& live(Handle handle);
   const Request& live(Handle handle) const;
   Handle take_handle();
+  void take_table(Request& request);
+  void give_back_table(Request& request);
   void give_back_blocks(Request& request);
   void release(Handle handle);
   void finish(Handle handle, FinishReason reason);
@@ -260,12 +263,12 @@ class Scheduler {
   int32_t watermark_blocks_ = 0;
   BlockPool pool_;
   WaitingQueue waiting_;
-  std::vector<Request> requests_;                   // [handle]
-  std::vector<Handle> free_handles_;                // last in, first out
-  std::vector<Handle> running_;                     // admission order
-  std::vector<Handle> leaving_;                     // kLeaving, any order
-  std::vector<StepPlan> plans_;                     // [step % depth]
-  std::vector<std::unique_ptr<int32_t[]>> tables_;  // int32[blocks of max_context] each
+  std::vector<Request> requests_;                         // [handle]
+  std::vector<Handle> free_handles_;                      // last in, first out
+  std::vector<Handle> running_;                           // admission order
+  std::vector<Handle> leaving_;                           // kLeaving, any order
+  std::vector<StepPlan> plans_;                           // [step % depth]
+  std::vector<std::unique_ptr<int32_t[]>> table_chunks_;  // int32[tables][blocks of max_context]
   std::vector<int32_t*> free_tables_;
   CommitResult result_;
   uint64_t next_step_ = 0;

@@ -88,7 +88,8 @@ int32_t Scheduler::steps_before_publication() const {
   return steps;
 }
 
-/// Further steps that the free blocks allow, spare blocks of tables not counted.
+/// Further steps that the free blocks allow. A decode row's table has no spare blocks: what a load
+/// took in advance is less than the prompt.
 int32_t Scheduler::steps_with_free_blocks() const {
   int32_t first_needs[kBlockTokens] = {};  // [k] rows whose next block is needed k + 1 steps on
   for (const StepRow& row : slot(next_step_ - 1).rows) {
@@ -133,10 +134,7 @@ void Scheduler::fast_forward(int32_t steps) {
         publish(requests_[row.handle], row.first_position + lag + 1);
       });
     }
-    for_rows_at(-i, [&](const StepRow& row) {
-      Request& request = requests_[row.handle];
-      if (request.block_count * kBlockTokens <= row.first_position + i) take_blocks(request, 1);
-    });
+    for_rows_at(-i, [&](const StepRow& row) { take_blocks(requests_[row.handle], 1); });
     if (!at_commit) {
       for_rows_at(-1 - i, [&](const StepRow& row) {
         publish(requests_[row.handle], row.first_position + i + 1);
@@ -182,7 +180,7 @@ void Scheduler::move_plans_on(uint64_t newest, int32_t steps) {
     for (StepRow& row : plan.rows) {
       row.first_position += ahead;
       const auto needed = static_cast<size_t>(blocks_for(row.first_position + 1));
-      row.blocks = {requests_[row.handle].table, std::max(row.blocks.size(), needed)};
+      row.blocks = {requests_[row.handle].table, needed};
     }
   }
 }

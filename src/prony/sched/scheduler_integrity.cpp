@@ -116,6 +116,9 @@ Result<void> Scheduler::check_request(Handle handle, int32_t rows, int32_t sampl
                : wrong("is free and owns something");
   }
   if (request.in_flight != rows) return wrong("rows in flight miscounted");
+  if ((request.table != nullptr) != (request.block_count > 0 || rows > 0)) {
+    return wrong("has a table without need, or none");
+  }
   if (state == RequestState::kLeaving && rows == 0) return wrong("leaves and is in no step");
   if (state == RequestState::kRemote && (rows > 0 || request.remote_tokens == 0)) {
     return wrong("waits for a load that is not");

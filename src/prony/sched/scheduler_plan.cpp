@@ -158,6 +158,7 @@ void Scheduler::forget_computation(StepPlan& plan, Handle handle) {
   request.committed = 0;
   request.published = 0;
   request.remote_tokens = 0;
+  if (request.in_flight == 0) give_back_table(request);
   ++request.preemptions;
   ++totals_.preemptions;
   plan.preempted.push_back(handle);
@@ -266,16 +267,7 @@ void Scheduler::admit(StepPlan& plan, Handle head, const Admission& admission) {
   if (request.block_count > 0) {
     --waiting_holders_;
   } else {
-    if (request.table == nullptr && free_tables_.empty()) {
-      const auto blocks = static_cast<size_t>(blocks_for(options_.max_context));
-      tables_.push_back(std::make_unique_for_overwrite<int32_t[]>(blocks));
-      free_tables_.reserve(tables_.capacity());  // so that release() never allocates
-      free_tables_.push_back(tables_.back().get());
-    }
-    if (request.table == nullptr) {
-      request.table = free_tables_.back();
-      free_tables_.pop_back();
-    }
+    take_table(request);
     for (int32_t i = 0; i < admission.hit_blocks; ++i) {
       const int32_t block = pool_.find(request.keys[static_cast<size_t>(i)]);
       pool_.share(block);

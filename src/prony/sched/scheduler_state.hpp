@@ -14,7 +14,7 @@ constexpr int32_t blocks_for(int32_t tokens) {
 }
 
 struct Scheduler::Request {
-  int32_t* table = nullptr;  // int32[blocks of max_context]; kept from first admission to release
+  int32_t* table = nullptr;  // int32[blocks of max_context] while it has blocks or rows in flight
   int32_t block_count = 0;   // entries of `table` in use
   int32_t prompt = 0;        // tokens
   int32_t max_new = 0;       // outputs at most

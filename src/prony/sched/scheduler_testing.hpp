@@ -1,10 +1,10 @@
-// Test support: a random world around a Scheduler. It adds, aborts, stops and resumes requests at
-// random, executes the plans on a model of KV memory, and checks every plan against what it knows
-// itself. The memory model is the strictest witness: each cell remembers which token history was
-// written into it, and each row must read back exactly its own history, so a block with two owners,
-// a hit on a block not computed yet or a missing position cannot pass.
-// Tokens are deterministic functions of their history (greedy), so equal prompts give equal
-// outputs. Thread safety: none. Only for tests.
+// Test support. Stepper: unit tests in one line a step. World: a random world around a Scheduler.
+// It adds, aborts, stops and resumes requests at random, executes the plans on a model of KV
+// memory, and checks every plan against what it knows itself. The memory model is the strictest
+// witness: each cell remembers which token history was written into it, and each row must read back
+// exactly its own history, so a block with two owners, a hit on a block not computed yet or a
+// missing position cannot pass. Tokens are deterministic functions of their history (greedy), so
+// equal prompts give equal outputs. Thread safety: none. Only for tests.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,12 +19,40 @@
 
 namespace prony::sched::testing {
 
+/// A mixing step of a hash.
+uint64_t mix(uint64_t a, uint64_t b);
 /// Hash of everything in a plan.
 uint64_t hash_plan(const StepPlan& plan);
 /// Field by field, spans by content.
 bool equal_plans(const StepPlan& a, const StepPlan& b);
 /// One line for a failure message.
 std::string describe(const StepPlan& plan);
+
+/// The rows alone, "handle@first_position+token_count" with * where the row samples.
+std::string rows_of(const StepPlan& plan);
+/// Keys 0 .. count - 1 of a family: equal arguments, equal prefix.
+std::vector<BlockKey> family_keys(uint64_t family, size_t count);
+
+/// A scheduler driven step by step at depth 1, audited after every step.
+class Stepper {
+ public:
+  explicit Stepper(const SchedulerOptions& options);
+  Scheduler* operator->() { return scheduler_.get(); }
+
+  /// Must be accepted.
+  Handle add(int32_t prompt, int32_t max_new, std::vector<BlockKey> keys = {}, int32_t priority = 0,
+             int32_t remote = 0);
+  /// The message with which `spec` is refused; empty if it is not.
+  std::string error(const RequestSpec& spec);
+  /// Plans a step, commits it if it is not empty, and returns its rows.
+  std::string step(std::vector<Handle> finished = {});
+
+  std::vector<Handle> preempted;         // of the last step
+  const CommitResult* result = nullptr;  // of the last step that was not empty
+
+ private:
+  std::unique_ptr<Scheduler> scheduler_;
+};
 
 struct WorldOptions {
   SchedulerOptions scheduler;
@@ -69,6 +97,7 @@ class World {
     WaitingQueue::Rank rank;
     int32_t remote_from = 0, remote_count = 0;
     std::vector<int32_t> remote_blocks;
+    bool remote_written = false;
   };
 
   void add();

@@ -9,12 +9,6 @@
 namespace prony::sched::testing {
 namespace {
 
-uint64_t mix(uint64_t a, uint64_t b) {
-  uint64_t x = (a ^ (b + 0x9E3779B97F4A7C15U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
 /// The history one token longer, by the token that a greedy model would sample.
 uint64_t next_history(uint64_t history) {
   return mix(history, 0x67656E);
@@ -25,49 +19,6 @@ BlockKey key_of(const std::vector<uint64_t>& history, int32_t block) {
 }
 
 }  // namespace
-
-uint64_t hash_plan(const StepPlan& plan) {
-  uint64_t hash = mix(plan.step, plan.rows.size());
-  const auto rows = [&](const std::vector<StepRow>& list) {
-    for (const StepRow& row : list) {
-      hash = mix(hash, row.handle);
-      hash = mix(hash, static_cast<uint64_t>(row.first_position) << 32 |
-                           static_cast<uint32_t>(row.token_count) << 1 | (row.samples ? 1U : 0U));
-      for (const int32_t block : row.blocks) hash = mix(hash, static_cast<uint32_t>(block));
-    }
-  };
-  rows(plan.rows);
-  rows(plan.loads);
-  for (const Handle handle : plan.preempted) hash = mix(hash, handle);
-  return mix(hash, static_cast<uint64_t>(plan.token_count) << 32 |
-                       static_cast<uint32_t>(plan.sample_count));
-}
-
-bool equal_plans(const StepPlan& a, const StepPlan& b) {
-  const auto equal_rows = [](const StepRow& x, const StepRow& y) {
-    return x.handle == y.handle && x.first_position == y.first_position &&
-           x.token_count == y.token_count && x.samples == y.samples &&
-           std::equal(x.blocks.begin(), x.blocks.end(), y.blocks.begin(), y.blocks.end());
-  };
-  return a.step == b.step && a.token_count == b.token_count && a.sample_count == b.sample_count &&
-         a.preempted == b.preempted &&
-         std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), equal_rows) &&
-         std::equal(a.loads.begin(), a.loads.end(), b.loads.begin(), b.loads.end(), equal_rows);
-}
-
-std::string describe(const StepPlan& plan) {
-  std::string text = fmt::format("step {}:", plan.step);
-  for (const StepRow& row : plan.rows) {
-    text += fmt::format(" {}@{}+{}{}", row.handle, row.first_position, row.token_count,
-                        row.samples ? "*" : "");
-    text += fmt::format("[{}]", fmt::join(row.blocks, ","));
-  }
-  if (!plan.preempted.empty()) text += fmt::format(" preempted {}", fmt::join(plan.preempted, ","));
-  for (const StepRow& row : plan.loads) {
-    text += fmt::format(" load {}@{}+{}", row.handle, row.first_position, row.token_count);
-  }
-  return text;
-}
 
 World::World(const WorldOptions& options, uint64_t seed) : options_(options), rng_(seed) {
   auto scheduler = Scheduler::create(options.scheduler);
@@ -226,7 +177,7 @@ void World::resume_one() {
     const int32_t last = request.remote_from + request.remote_count;
     int32_t ready = last;
     if (chance(30)) ready = static_cast<int32_t>(rng_.below(static_cast<uint64_t>(last) + 1));
-    if (ready > request.remote_from) {
+    if (ready > request.remote_from && !request.remote_written) {
       write_cells(request, request.remote_from, ready - request.remote_from, request.remote_blocks);
     }
     scheduler_->resume_remote(handle, ready);
@@ -255,6 +206,11 @@ void World::make_plan() {
     request.remote_from = row.first_position;
     request.remote_count = row.token_count;
     request.remote_blocks.assign(row.blocks.begin(), row.blocks.end());
+    // The load may write at once, while older steps still run, or just before it is resumed.
+    if (chance(50)) {
+      write_cells(request, row.first_position, row.token_count, request.remote_blocks);
+      request.remote_written = true;
+    }
     ++loads_;
   }
   for (const StepRow& row : plan.rows) {

@@ -25,6 +25,11 @@ class WaitingQueue {
   /// `by_rank` false: order of push(), and push_front() goes before everything present.
   explicit WaitingQueue(bool by_rank) : by_rank_(by_rank) {}
 
+  /// Makes room for `count` requests with handles below `count`.
+  void reserve(size_t count) {
+    heap_.reserve(count);
+    positions_.reserve(count);
+  }
   bool empty() const noexcept { return heap_.empty(); }
   size_t size() const noexcept { return heap_.size(); }
   bool contains(Handle handle) const noexcept;
