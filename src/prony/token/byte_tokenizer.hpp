@@ -39,6 +39,7 @@ class ByteTokenizer final : public Tokenizer {
   std::span<const SpecialToken> special_tokens() const override { return special_tokens_; }
   void append_encoded(std::string_view text, const EncodeOptions& options,
                       std::vector<TokenId>& out) const override;
+  int64_t count(std::string_view text) const override { return static_cast<int64_t>(text.size()); }
   void append_bytes(TokenId id, const DecodeOptions& options, std::string& out) const override;
 
  private:

@@ -1,9 +1,10 @@
 // Detokenizer: a stream of tokens to a stream of text that never holds half a UTF-8 character.
 // Bytes of an unfinished character are held back until it is whole; bytes that can no longer become
 // one give U+FFFD at once, one per maximal subpart. The pieces put together equal
-// Tokenizer::decode() of the whole sequence, wherever the pieces are cut. Source: WHATWG Encoding
-// standard, "UTF-8 decoder"; Unicode 14, section 3.9, best practice for U+FFFD substitution. Thread
-// safety: none; one per stream.
+// Tokenizer::decode() of the whole sequence, wherever the pieces are cut.
+// Source: WHATWG Encoding standard, "UTF-8 decoder"; Unicode 14, section 3.9, best practice for
+// U+FFFD substitution.
+// Thread safety: none; one per stream.
 #pragma once
 #include <array>
 #include <cstdint>

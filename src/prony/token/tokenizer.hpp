@@ -1,7 +1,8 @@
 // Tokenizer: text to token ids and ids back to bytes. The byte tokenizer (byte_tokenizer.hpp) is
 // one; tokenizer.json files come in behind the same interface. A tokenizer gives the bytes of one
 // token; making valid UTF-8 of a sequence of tokens is Detokenizer's work, because a character may
-// be spread over several tokens. Thread safety: immutable after construction; any thread.
+// be spread over several tokens.
+// Thread safety: immutable after construction; any thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -67,8 +68,8 @@ class Tokenizer {
   std::optional<TokenId> special_id(std::string_view text) const;
 
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
-  /// Number of tokens of `text`, without specials.
-  int64_t count(std::string_view text) const;
+  /// Number of tokens of `text`, encoded with the default options.
+  virtual int64_t count(std::string_view text) const;
   /// The whole text at once, valid UTF-8: what is not becomes U+FFFD. Requires valid ids (checked).
   std::string decode(std::span<const TokenId> ids, const DecodeOptions& options = {}) const;
 };

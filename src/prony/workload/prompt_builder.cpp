@@ -68,6 +68,7 @@ Fitted add_words(const token::Tokenizer& tokenizer, std::string base, WordSource
   while (fitted.tokens < target && used < words_max) {
     const double guess = static_cast<double>(target - fitted.tokens) / (tokens_per_word * 1.02);
     size_t take = std::max<size_t>(1, static_cast<size_t>(guess));
+    if (used == 0) take = std::min<size_t>(take, 8);  // nothing known yet of tokens a word
     take = std::min(take, words_max - used);
     Fitted longer = fitted;
     for (size_t i = 0; i < take; ++i) append_word(longer.text, source.word(used + i));

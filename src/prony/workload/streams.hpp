@@ -1,6 +1,7 @@
 // The Philox streams of this module: one number for each use of randomness, so that a change in one
 // use never moves another. Numbers are part of the format: a new use gets a new one, none is
-// reused. Thread safety: constants.
+// reused.
+// Thread safety: constants.
 #pragma once
 #include <cstdint>
 
