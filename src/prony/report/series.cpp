@@ -80,17 +80,30 @@ class Buckets {
   std::vector<double> sums_;
 };
 
-// The tokens of one request by the instant of their arrival: the rule of record::tokens_in_window.
+// Without stored events: the first event's tokens at the first stamp, the rest at even distances.
+void add_tokens_without_events(const RequestRow& row, int64_t tokens, Buckets& buckets) {
+  if (!row.t_first_token_ns || !row.t_last_token_ns) {
+    buckets.add(record::last_stamp_ns(row), static_cast<double>(tokens));
+    return;
+  }
+  const core::Nanos first = *row.t_first_token_ns;
+  const int64_t at_once = std::clamp<int64_t>(row.first_event_tokens, 1, tokens);
+  buckets.add(first, static_cast<double>(at_once));
+  const int64_t rest = tokens - at_once;
+  const double step =
+      rest < 1 ? 0 : static_cast<double>(*row.t_last_token_ns - first) / static_cast<double>(rest);
+  for (int64_t i = 1; i <= rest; ++i) {
+    buckets.add(first + static_cast<core::Nanos>(step * static_cast<double>(i)), 1);
+  }
+}
+
+// The tokens of one request by the instant of their arrival: the rule of record::tokens_in_window,
+// for all buckets in one pass.
 void add_tokens(const RequestRow& row, Buckets& buckets) {
   const double tokens = record::tokens_of(row);
   if (tokens <= 0) return;
   if (row.events.empty()) {
-    if (!row.t_first_token_ns || !row.t_last_token_ns) return;
-    if (*row.t_last_token_ns > *row.t_first_token_ns) {
-      buckets.spread(*row.t_first_token_ns, *row.t_last_token_ns, tokens);
-    } else {
-      buckets.add(*row.t_first_token_ns, tokens);
-    }
+    add_tokens_without_events(row, static_cast<int64_t>(tokens), buckets);
     return;
   }
   double counted = 0;
@@ -101,6 +114,13 @@ void add_tokens(const RequestRow& row, Buckets& buckets) {
         by_count ? event.tokens / counted : 1.0 / static_cast<double>(row.events.size());
     buckets.add(event.t_kernel_ns, tokens * share);
   }
+}
+
+// When a request is no longer in flight: the rule of the record's concurrency_mean.
+core::Nanos flight_end_ns(const RequestRow& row) {
+  const core::Nanos last = record::last_stamp_ns(row);
+  if (row.status != Status::kOk) return last;
+  return row.t_done_ns.value_or(row.t_last_token_ns.value_or(last));
 }
 
 // The largest number in flight within each bucket, from the instants at which it changes.
@@ -213,13 +233,13 @@ std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t bucket
   std::vector<std::pair<core::Nanos, int>> changes;
   for (const auto& row : rows) {
     add_tokens(row, tokens);
-    const core::Nanos last = record::last_stamp_ns(row);
-    if (row.t_send_ns && last > *row.t_send_ns) {
-      flight_ns.spread(*row.t_send_ns, last, static_cast<double>(last - *row.t_send_ns));
+    const core::Nanos done = flight_end_ns(row);
+    if (row.t_send_ns && done > *row.t_send_ns) {
+      flight_ns.spread(*row.t_send_ns, done, static_cast<double>(done - *row.t_send_ns));
       changes.emplace_back(*row.t_send_ns, 1);
-      changes.emplace_back(last, -1);
+      changes.emplace_back(done, -1);
     }
-    if (row.status != Status::kOk) failed.add(last, 1);
+    if (row.status != Status::kOk) failed.add(done, 1);
   }
   Timeline result;
   result.origin_ns = begin;

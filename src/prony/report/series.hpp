@@ -50,7 +50,7 @@ struct Timeline {
   core::Nanos origin_ns = 0;                // the first intended start
   double bucket_s = 0;                      // 1, 2 or 5 times a power of ten
   std::vector<double> output_tokens_per_s;  // by arrival of each token, failed requests included
-  std::vector<double> in_flight_mean;  // time-weighted; in flight = sent, last stamp not reached
+  std::vector<double> in_flight_mean;       // time-weighted, from sending to the end
   std::vector<double> in_flight_max;
   std::vector<double> failed_per_s;  // by last stamp
 };
