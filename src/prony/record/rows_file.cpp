@@ -208,13 +208,13 @@ class RowReader {
     using Limits = std::numeric_limits<Integer>;
     if (!json.is_number_integer()) return fail(key, json, "a whole number");
     // An unsigned value above INT64_MAX would wrap when read as signed.
-    const bool too_big =
-        json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(Limits::max());
-    if (too_big || json.get<int64_t>() < Limits::min()) {
+    const bool huge = json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX};
+    const auto value = json.get<int64_t>();
+    if (huge || value < Limits::min() || value > Limits::max()) {
       return fail(key, json,
                   fmt::format("at least {} and at most {}", Limits::min(), Limits::max()));
     }
-    out = static_cast<Integer>(json.get<int64_t>());
+    out = static_cast<Integer>(value);
   }
 
   const Json& json_;
@@ -354,7 +354,7 @@ Result<std::vector<RequestRow>> read_rows(const std::string& path) {
     const auto line = std::string_view(*text).substr(begin, end - begin);
     const auto where = fmt::format("{}:{}", path, ++line_number);
     begin = end + 1;
-    const auto json = core::parse_json(line, where);
+    const auto json = parse_document(line, where);
     if (!json) return json.error();
     auto row = row_from_json(*json, where);
     if (!row) return row.error();
