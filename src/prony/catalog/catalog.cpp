@@ -82,14 +82,17 @@ Result<std::string> data_folder() {
     return environment_error(
         fmt::format("PRONY_DATA is '{}', expected a folder with models/ in it", *named));
   }
-  const fs::path program = core::program_folder();
-  for (fs::path above = program;; above = above.parent_path()) {
+  return find_data_folder(core::program_folder());
+}
+
+Result<std::string> find_data_folder(const std::string& program_folder) {
+  for (fs::path above = program_folder;; above = above.parent_path()) {
     if (is_folder(above / "data" / "models")) return (above / "data").string();
     if (above == above.parent_path()) break;
   }
   return environment_error(fmt::format(
       "no data folder beside {} or in a folder above it; set PRONY_DATA to the folder with models/",
-      program.string()));
+      program_folder));
 }
 
 Result<std::vector<std::string>> model_ids() {

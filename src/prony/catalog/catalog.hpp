@@ -22,6 +22,10 @@ bool is_dummy(std::string_view name);
 /// Error: kEnvironment, naming the places that were tried.
 Result<std::string> data_folder();
 
+/// The search without the environment: `data` beside `program_folder` or in the nearest folder
+/// above it that has data/models.
+Result<std::string> find_data_folder(const std::string& program_folder);
+
 /// Ids of data/models, sorted.
 Result<std::vector<std::string>> model_ids();
 

@@ -44,10 +44,14 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// The tests' own data folder, wherever the build folder is.
+const bool kUsesSourceData = ::setenv("PRONY_DATA", PRONY_SOURCE_DIR "/data", 1) == 0;
+
+// Another data folder for a while.
 class ScopedData {
  public:
   explicit ScopedData(const std::string& folder) { ::setenv("PRONY_DATA", folder.c_str(), 1); }
-  ~ScopedData() { ::unsetenv("PRONY_DATA"); }
+  ~ScopedData() { ::setenv("PRONY_DATA", PRONY_SOURCE_DIR "/data", 1); }
 };
 
 std::string source_text(const std::string& path) {
@@ -55,6 +59,7 @@ std::string source_text(const std::string& path) {
 }
 
 TEST(Catalog, EveryEntryLoads) {
+  ASSERT_TRUE(kUsesSourceData);
   const auto ids = model_ids();
   ASSERT_TRUE(ids.ok()) << ids.error().message;
   EXPECT_EQ(ids->size(), 21U);
@@ -151,6 +156,19 @@ TEST(Catalog, DataFolderFromTheEnvironment) {
                 HasSubstr("id is 'qwen3-8b', expected the file's name"));
   }
   EXPECT_THAT(model_ids().value(), Contains("llama-3.1-8b"));
+}
+
+TEST(Catalog, DataFolderBesideOrAboveTheProgram) {
+  const TemporaryFolder temporary;
+  const std::string& root = temporary.path();
+  fs::create_directories(root + "/build/release");
+  temporary.write("build/data/other.txt", "a data folder of something else");
+  EXPECT_THAT(find_data_folder(root + "/build/release").error().message,
+              StartsWith("no data folder beside " + root + "/build/release or in a folder above"));
+  temporary.write("data/models/a.yaml", "");
+  EXPECT_EQ(find_data_folder(root + "/build/release").value(), root + "/data");
+  temporary.write("build/release/data/models/a.yaml", "");
+  EXPECT_EQ(find_data_folder(root + "/build/release").value(), root + "/build/release/data");
 }
 
 TEST(NearestName, EditDistance) {
