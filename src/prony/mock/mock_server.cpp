@@ -22,7 +22,9 @@ constexpr Nanos kIdleCloseNs = 200 * core::kNanosPerMilli;
 // Long enough to be no fault of its own.
 constexpr Nanos kIdleNs = 600 * core::kNanosPerSecond;
 
-double to_ms(Nanos ns) { return static_cast<double>(ns) / core::kNanosPerMilli; }
+double to_ms(Nanos ns) {
+  return static_cast<double>(ns) / core::kNanosPerMilli;
+}
 
 void respond_json(net::Exchange& exchange, int status, std::string_view body) {
   exchange.respond(status, {{"Content-Type", "application/json"}}, body);
