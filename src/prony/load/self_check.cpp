@@ -1,0 +1,181 @@
+#include "prony/load/self_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "prony/record/row_metrics.hpp"
+#include "prony/stats/quantile.hpp"
+
+namespace prony::load {
+namespace {
+
+using core::Json;
+
+/// Prompts up to this many tokens go out in one system call, so that the time it took bounds how
+/// much too early the send stamp may be. Longer ones wait for the network as well.
+constexpr int32_t kOneWriteTokens = 1024;
+
+double to_ms(core::Nanos ns) {
+  return static_cast<double>(ns) / record::kNanosPerMs;
+}
+
+double fraction(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json histogram_json(const stats::Histogram& histogram) {
+  Json json = Json::object();
+  json["n"] = histogram.count();
+  for (const auto& [name, q] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1.0}}) {
+    const auto value = histogram.quantile(q);
+    json[name] = value ? Json(static_cast<double>(*value) / record::kNanosPerMs) : Json();
+  }
+  return json;
+}
+
+Json shift_json(const std::optional<Shift>& shift) {
+  if (!shift) return Json();
+  return Json{{"percentile", 100 * shift->quantile},
+              {"value_ms", shift->value_ms},
+              {"shift_ms", shift->shift_ms}};
+}
+
+// The two latencies that start on our side, and what of each is the client's.
+struct Shares {
+  std::vector<double> ttft, ttft_share, intended, intended_share;
+};
+
+Shares shares_of(const LoadResult& load) {
+  Shares shares;
+  for (size_t i = 0; i < load.rows.size(); ++i) {
+    const auto& row = load.rows[i];
+    if (row.status != record::Status::kOk) continue;
+    const auto ttft = record::ttft_ms(row);
+    const auto intended = record::ttft_intended_ms(row);
+    if (!ttft || !intended) continue;
+    const bool one_write = row.input_tokens_asked <= kOneWriteTokens && row.t_sent_ns;
+    const double write = one_write ? to_ms(*row.t_sent_ns - *row.t_send_ns) : 0;
+    shares.ttft.push_back(*ttft);
+    shares.ttft_share.push_back(write);
+    shares.intended.push_back(*intended);
+    shares.intended_share.push_back(write + to_ms(std::max<core::Nanos>(0, load.issue_lags_ns[i])));
+  }
+  return shares;
+}
+
+void check_shift(const std::optional<Shift>& shift, const char* name, const SelfCheckLimits& limits,
+                 record::Validity& validity) {
+  if (!shift) return;
+  const double allowed = std::max(limits.share_ms, limits.share_relative * shift->value_ms);
+  if (shift->shift_ms <= allowed) return;
+  validity.refuse(
+      fmt::format("the client was late: it moves p{:g} of {} ({:.3f} ms) by {:.3f} ms, more than "
+                  "the {:.3f} ms allowed",
+                  100 * shift->quantile, name, shift->value_ms, shift->shift_ms, allowed));
+}
+
+void check_counts(const ClientMeters& client, const SelfCheckLimits& limits,
+                  record::Validity& validity) {
+  const double merged = fraction(client.merged_events, client.token_events);
+  if (merged > limits.merged_fraction) {
+    validity.refuse(fmt::format(
+        "{} of {} token events ({:.2f} %) came in one read with later ones, so their stamps are "
+        "upper bounds; at most {:g} % allowed",
+        client.merged_events, client.token_events, 100 * merged, 100 * limits.merged_fraction));
+  }
+  const double unstamped = fraction(client.unstamped_events, client.token_events);
+  if (unstamped > limits.merged_fraction) {
+    validity.refuse(fmt::format(
+        "{} of {} token events have no kernel receive stamp: how late they were read is unknown",
+        client.unstamped_events, client.token_events));
+  }
+  for (size_t i = 0; i < client.loop_busy.size(); ++i) {
+    if (client.loop_busy[i] <= limits.loop_busy) continue;
+    validity.refuse(
+        fmt::format("event loop {} was {:.0f} % busy, at most {:.0f} % allowed: use more --threads",
+                    i, 100 * client.loop_busy[i], 100 * limits.loop_busy));
+  }
+  if (to_ms(client.clock_step_max_ns) > limits.clock_step_ms) {
+    validity.refuse(fmt::format(
+        "the wall clock was stepped by {:.3f} ms during the run, and kernel stamps come from it",
+        to_ms(client.clock_step_max_ns)));
+  }
+  if (client.held_back > 0) {
+    validity.refuse(fmt::format(
+        "{} requests had to wait for a connection: the limit of open files is too low (ulimit -n)",
+        client.held_back));
+  }
+}
+
+}  // namespace
+
+double highest_shown_quantile(size_t n) {
+  for (const double q : {0.99, 0.95, 0.90}) {
+    // As the record has it: ten samples beyond. The epsilon is for 200 * (1 - 0.95).
+    if (static_cast<double>(n) * (1 - q) >= 10 - 1e-9) return q;
+  }
+  return n >= 4 ? 0.75 : 0.5;
+}
+
+std::optional<Shift> client_shift(std::span<const double> measured_ms,
+                                  std::span<const double> share_ms) {
+  if (measured_ms.empty()) return std::nullopt;
+  std::vector<double> measured(measured_ms.begin(), measured_ms.end());
+  std::vector<double> corrected(measured.size());
+  for (size_t i = 0; i < measured.size(); ++i) corrected[i] = measured[i] - share_ms[i];
+  std::sort(measured.begin(), measured.end());
+  std::sort(corrected.begin(), corrected.end());
+  Shift shift;
+  shift.quantile = highest_shown_quantile(measured.size());
+  shift.value_ms = stats::quantile_linear(measured, shift.quantile);
+  shift.shift_ms = shift.value_ms - stats::quantile_linear(corrected, shift.quantile);
+  return shift;
+}
+
+SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
+                       std::optional<double> steal_fraction, const SelfCheckLimits& limits) {
+  SelfCheck out;
+  const auto& client = load.client;
+  const auto shares = shares_of(load);
+  const auto ttft = client_shift(shares.ttft, shares.ttft_share);
+  const auto intended = client_shift(shares.intended, shares.intended_share);
+  check_shift(ttft, "ttft_ms", limits, out.validity);
+  check_shift(intended, "ttft_intended_ms", limits, out.validity);
+  check_counts(client, limits, out.validity);
+  if (steal_fraction && *steal_fraction > limits.steal) {
+    out.validity.refuse(
+        fmt::format("the hypervisor took {:.1f} % of this host's time, at most {:g} % allowed",
+                    100 * *steal_fraction, 100 * limits.steal));
+  }
+  if (client.late_messages > 0) {
+    out.validity.warnings.push_back(
+        fmt::format("{} requests were not built ahead of their send", client.late_messages));
+  }
+  if (metrics.retries > 0) {
+    out.validity.warnings.push_back(fmt::format(
+        "{} requests were sent again because a kept-alive connection had died", metrics.retries));
+  }
+
+  auto& json = out.client;
+  json = Json::object();
+  json["threads"] = client.loop_busy.size();
+  json["loop_busy"] = client.loop_busy;
+  json["token_events"] = client.token_events;
+  json["merged_events"] = client.merged_events;
+  json["merged_fraction"] = fraction(client.merged_events, client.token_events);
+  json["unstamped_events"] = client.unstamped_events;
+  json["stamp_faults"] = client.stamp_faults;
+  json["clock_step_max_ms"] = to_ms(client.clock_step_max_ns);
+  json["issue_lag_ms"] = histogram_json(client.issue_lag_ns);
+  json["read_lag_ms"] = histogram_json(client.read_lag_ns);
+  json["ttft_share"] = shift_json(ttft);
+  json["ttft_intended_share"] = shift_json(intended);
+  json["late_messages"] = client.late_messages;
+  json["connections_lost"] = client.connections_lost;
+  json["held_back"] = client.held_back;
+  return out;
+}
+
+}  // namespace prony::load

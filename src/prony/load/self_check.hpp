@@ -1,0 +1,45 @@
+// Self-check: what the client did to its own measurement, and whether that spoilt the run. A run is
+// refused when the client's share could move the highest percentile that the run shows of TTFT
+// (from the send, and from the intended start) by more than max(1 %, 1 ms), when more than 0.5 % of
+// the token events lost their own stamp or never had one, when an event loop was over 90 % busy,
+// when the host lost over 2 % of its time to its hypervisor, or when the wall clock was stepped.
+// ITL needs no term of its own: with kernel stamps only merged and unstamped events can move it.
+// Thread safety: pure functions.
+#pragma once
+#include <optional>
+#include <span>
+
+#include "prony/core/json.hpp"
+#include "prony/load/driver.hpp"
+#include "prony/record/metrics.hpp"
+#include "prony/record/record.hpp"
+
+namespace prony::load {
+
+struct SelfCheckLimits {
+  double share_relative = 0.01, share_ms = 1.0;  // the larger of both
+  double merged_fraction = 0.005;                // also of unstamped events
+  double loop_busy = 0.90;
+  double steal = 0.02;
+  double clock_step_ms = 1.0;
+};
+
+/// The highest percentile that n samples show (docs/metrics.md), 0.5 at least, 0.99 at most.
+double highest_shown_quantile(size_t n);
+
+/// How far the client moved a percentile: of `measured` against `measured - share`, element by
+/// element [ms]. nullopt if there are no samples.
+struct Shift {
+  double quantile = 0, value_ms = 0, shift_ms = 0;
+};
+std::optional<Shift> client_shift(std::span<const double> measured_ms,
+                                  std::span<const double> share_ms);
+
+struct SelfCheck {
+  record::Validity validity;
+  core::Json client;  // the record's section of that name
+};
+SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
+                       std::optional<double> steal_fraction, const SelfCheckLimits& limits = {});
+
+}  // namespace prony::load

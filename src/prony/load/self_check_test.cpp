@@ -1,0 +1,127 @@
+// Self-check: each rule fires just beyond its limit and not just below it.
+#include "prony/load/self_check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace prony::load {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// `n` completed requests: TTFT of 100 ms from the send, sent `lag` after the intention.
+LoadResult run_of(size_t n, core::Nanos lag_ns, core::Nanos write_ns = 10'000) {
+  LoadResult load;
+  for (size_t i = 0; i < n; ++i) {
+    record::RequestRow row;
+    row.index = static_cast<int64_t>(i);
+    row.status = record::Status::kOk;
+    row.t_intended_ns = static_cast<core::Nanos>(i) * 1'000'000;
+    row.t_send_ns = row.t_intended_ns + lag_ns;
+    row.t_sent_ns = *row.t_send_ns + write_ns;
+    row.t_first_token_ns = *row.t_send_ns + 100'000'000;
+    row.t_last_token_ns = row.t_first_token_ns;
+    row.input_tokens_asked = 100;
+    load.rows.push_back(row);
+    load.issue_lags_ns.push_back(lag_ns);
+  }
+  load.client.token_events = 10'000;
+  load.client.loop_busy = {0.5};
+  return load;
+}
+
+std::vector<std::string> reasons(const LoadResult& load, std::optional<double> steal = 0.0) {
+  const auto check = check_client(load, {}, steal);
+  EXPECT_EQ(check.validity.valid, check.validity.reasons.empty());
+  return check.validity.reasons;
+}
+
+TEST(SelfCheck, CleanRunIsValid) {
+  EXPECT_THAT(reasons(run_of(1000, 100'000)), IsEmpty());
+}
+
+TEST(SelfCheck, LateSendsMoveTheIntendedTtft) {
+  // 1 % of 100 ms and the floor of 1 ms are the same here.
+  EXPECT_THAT(reasons(run_of(1000, 900'000)), IsEmpty());
+  EXPECT_THAT(reasons(run_of(1000, 1'100'000)),
+              ElementsAre(HasSubstr("moves p99 of ttft_intended_ms")));
+}
+
+TEST(SelfCheck, AWaitForAPlaceIsNoLag) {
+  auto load = run_of(1000, 50'000'000);  // a cap held every request back for 50 ms
+  std::fill(load.issue_lags_ns.begin(), load.issue_lags_ns.end(), 0);
+  EXPECT_THAT(reasons(load), IsEmpty());
+}
+
+TEST(SelfCheck, SlowWritesMoveTtftItself) {
+  EXPECT_THAT(reasons(run_of(1000, 0, 900'000)), IsEmpty());
+  EXPECT_THAT(reasons(run_of(1000, 0, 1'500'000)),
+              ElementsAre(HasSubstr("p99 of ttft_ms"), HasSubstr("p99 of ttft_intended_ms")));
+}
+
+TEST(SelfCheck, TheHighestShownPercentileIsJudged) {
+  EXPECT_EQ(highest_shown_quantile(1), 0.5);
+  EXPECT_EQ(highest_shown_quantile(99), 0.75);
+  EXPECT_EQ(highest_shown_quantile(100), 0.90);
+  EXPECT_EQ(highest_shown_quantile(199), 0.90);
+  EXPECT_EQ(highest_shown_quantile(200), 0.95);
+  EXPECT_EQ(highest_shown_quantile(1000), 0.99);
+  EXPECT_EQ(highest_shown_quantile(100'000), 0.99);
+  // One late request of twenty moves no percentile that twenty requests show.
+  auto load = run_of(20, 0);
+  load.issue_lags_ns[3] = 30'000'000;
+  load.rows[3].t_intended_ns -= 30'000'000;
+  EXPECT_THAT(reasons(load), IsEmpty());
+}
+
+TEST(SelfCheck, MergedAndUnstampedEvents) {
+  auto load = run_of(10, 0);
+  load.client.merged_events = 50;
+  EXPECT_THAT(reasons(load), IsEmpty());
+  load.client.merged_events = 51;
+  EXPECT_THAT(reasons(load), ElementsAre(HasSubstr("51 of 10000 token events (0.51 %)")));
+  load.client.merged_events = 0;
+  load.client.unstamped_events = 51;
+  EXPECT_THAT(reasons(load), ElementsAre(HasSubstr("no kernel receive stamp")));
+}
+
+TEST(SelfCheck, BusyLoopStealClockAndConnections) {
+  auto load = run_of(10, 0);
+  load.client.loop_busy = {0.2, 0.90};
+  EXPECT_THAT(reasons(load), IsEmpty());
+  load.client.loop_busy = {0.2, 0.95};
+  EXPECT_THAT(reasons(load), ElementsAre(HasSubstr("event loop 1 was 95 % busy")));
+  load = run_of(10, 0);
+  EXPECT_THAT(reasons(load, 0.02), IsEmpty());
+  EXPECT_THAT(reasons(load, std::nullopt), IsEmpty());
+  EXPECT_THAT(reasons(load, 0.025), ElementsAre(HasSubstr("hypervisor took 2.5 %")));
+  load.client.clock_step_max_ns = 1'500'000;
+  EXPECT_THAT(reasons(load), ElementsAre(HasSubstr("stepped by 1.500 ms")));
+  load = run_of(10, 0);
+  load.client.held_back = 3;
+  EXPECT_THAT(reasons(load), ElementsAre(HasSubstr("3 requests had to wait for a connection")));
+}
+
+TEST(SelfCheck, FailedRequestsAreNotJudged) {
+  auto load = run_of(1000, 5'000'000);
+  for (auto& row : load.rows) row.status = record::Status::kStreamError;
+  EXPECT_THAT(reasons(load), IsEmpty());
+  const auto check = check_client(load, {}, 0.0);
+  EXPECT_TRUE(check.client["ttft_share"].is_null());
+}
+
+TEST(SelfCheck, ClientSectionHoldsItsNumbers) {
+  auto load = run_of(1000, 100'000);
+  load.client.read_lag_ns.record(40'000);
+  const auto json = check_client(load, {}, 0.0).client;
+  EXPECT_EQ(json["token_events"], 10'000);
+  EXPECT_EQ(json["loop_busy"].dump(), "[0.5]");
+  EXPECT_NEAR(json["read_lag_ms"]["p50"].get<double>(), 0.04, 0.001);
+  EXPECT_TRUE(json["issue_lag_ms"]["p50"].is_null());
+  EXPECT_NEAR(json["ttft_intended_share"]["shift_ms"].get<double>(), 0.11, 0.001);
+}
+
+}  // namespace
+}  // namespace prony::load
