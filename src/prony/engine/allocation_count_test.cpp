@@ -9,14 +9,17 @@
 #include <memory>
 #include <new>
 
+#include "prony/core/check.hpp"
+
 namespace {
 std::atomic<int64_t> allocations{0};
 }  // namespace
 
 [[gnu::noinline]] void* operator new(size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  PRONY_CHECK(memory != nullptr, "out of memory");
+  return memory;
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);

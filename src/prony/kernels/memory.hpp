@@ -1,7 +1,7 @@
 // Memory of tensors: zeroed anonymous pages on 2 MiB boundaries with transparent huge pages asked
 // for (weights are streamed once a step, and 4 KiB pages cost up to a third of the read rate), and
-// a bump allocator over them. All memory of an engine is planned and taken once, at load. Thread
-// safety: Pages and Arena one thread; the memory itself any.
+// a bump allocator over them. All memory of an engine is planned and taken once, at load.
+// Thread safety: Pages and Arena one thread; the memory itself any.
 #pragma once
 #include <cstddef>
 #include <cstdint>
