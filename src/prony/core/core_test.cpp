@@ -76,6 +76,8 @@ TEST(Json, RefusesNotFinite) {
   EXPECT_EQ(write_json(json).error().message, "json: /metrics/ttft_ms/p50 is not a finite number");
   EXPECT_THAT(parse_json("{\"a\":", "x.json").error().message,
               ::testing::StartsWith("x.json: not JSON at byte 6"));
+  EXPECT_THAT(parse_json("[1e999]", "x.json").error().message,
+              ::testing::HasSubstr("number overflow"));
 }
 
 // Known answers of Random123 1.09's kat_vectors for philox4x32 10.

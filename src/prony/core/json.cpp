@@ -34,6 +34,12 @@ Result<Json> parse_json(std::string_view text, std::string_view name) {
       reason.remove_prefix(colon + 2);
     }
     return invalid_argument(fmt::format("{}: not JSON at byte {}: {}", name, error.byte, reason));
+  } catch (const nlohmann::json::exception& error) {  // numbers that no double holds: 1e999
+    std::string_view reason = error.what();
+    if (const auto colon = reason.find("] "); colon != std::string_view::npos) {
+      reason.remove_prefix(colon + 2);
+    }
+    return invalid_argument(fmt::format("{}: {}", name, reason));
   }
 }
 
