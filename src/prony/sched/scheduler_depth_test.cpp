@@ -84,6 +84,25 @@ TEST(Depth, WaitsForBlocksThatWillReturnInsteadOfPreempting) {
   EXPECT_EQ(audit(s), "");
 }
 
+TEST(Depth, NobodyTakesTheFreeBlocksOfARequestThatWaitsForMore) {
+  Stepper s({.block_count = 8,
+             .max_sequences = 4,
+             .max_context = 128,
+             .depth = 2,
+             .long_prefill_token_threshold = 48,
+             .reserve_full_input = false});
+  s.add(16, 2);
+  s.add(100, 5);
+  s.add(16, 5);
+  EXPECT_EQ(rows_of(s->plan()), "0@0+16* 1@0+48 2@0+16*");
+  // The second needs 3 blocks, 2 are free and 2 return: the third, which needs one, waits as well.
+  EXPECT_EQ(rows_of(s->plan()), "0@16+1*");
+  s->commit();
+  s->commit();
+  EXPECT_EQ(rows_of(s->plan()), "1@48+48 2@16+1*");
+  EXPECT_EQ(s->stats().preemptions, 0);
+}
+
 TEST(Depth, APreemptedRequestCanFinishByTheStepInFlight) {
   Stepper s({.block_count = 2, .max_sequences = 4, .max_context = 32, .depth = 2});
   s.add(16, 9);
@@ -161,19 +180,17 @@ TEST(Depth, ABlockIsSharedOnlyWhenItsStepIsCommitted) {
 // A load runs beside the steps. If it got blocks of a preempted request at once, an older step
 // could still read or overwrite them.
 TEST(Depth, ALoadWaitsForStepsThatUseFreedBlocks) {
-  Stepper s({.block_count = 5, .max_sequences = 4, .max_context = 60, .depth = 2});
+  Stepper s({.block_count = 6, .max_sequences = 4, .max_context = 60, .depth = 3});
   s.add(16, 9);
   s.add(32, 9);
-  s.add(31, 9);
-  EXPECT_EQ(rows_of(s->plan()), "0@0+16* 1@0+32* 2@0+31*");
-  EXPECT_EQ(rows_of(s->plan()), "0@16+1* 1@32+1*");  // took both blocks of the third
-  EXPECT_FALSE(s->abort(2));
-  s->commit();
-  s->plan();
-  EXPECT_FALSE(s->abort(1));
-  s->commit();
-  const Handle remote = s.add(20, 5, {}, 0, 10);
-  (void)remote;
+  s.add(40, 9);
+  EXPECT_EQ(rows_of(s->plan()), "0@0+16* 1@0+32* 2@0+40*");
+  EXPECT_EQ(rows_of(s->plan()), "0@16+1* 1@32+1*");  // took two blocks of the third
+  EXPECT_FALSE(s->abort(2));                         // its last block is free, and in step 0
+  s.add(15, 5, {}, 0, 10);
+  const StepPlan& plan = s->plan();
+  EXPECT_EQ(rows_of(plan), "0@17+1* 1@33+1*");
+  EXPECT_TRUE(plan.loads.empty());
   s->commit();
   EXPECT_EQ(s->plan().loads.size(), 1U);
   EXPECT_EQ(audit(s), "");

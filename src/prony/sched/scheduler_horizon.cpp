@@ -113,7 +113,7 @@ const CommitResult& Scheduler::commit_many(int32_t n, const StepOutcome& last) {
   return commit(last);
 }
 
-/// `steps` pairs of commit() and plan().
+/// `steps` pairs of commit() and plan(). The commit() that must follow sets Request::committed.
 void Scheduler::fast_forward(int32_t steps) {
   const uint64_t newest = next_step_ - 1;
   base_rows_ = slot(newest).rows;
@@ -146,7 +146,6 @@ void Scheduler::fast_forward(int32_t steps) {
     request.planned_outputs += steps;
     request.outputs += steps;
     request.computed += steps;
-    request.committed = row.first_position + steps - in_flight_ + 1;
   }
   next_step_ += static_cast<uint64_t>(steps);
   totals_.steps += steps;

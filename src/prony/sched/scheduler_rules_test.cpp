@@ -135,6 +135,25 @@ TEST(Rule3, PriorityPreemptsTheLargestEvenIfItHasItsRowAlready) {
   EXPECT_EQ(bench->stats().scheduled_tokens, 16 + 31 + 3 + 2);
 }
 
+TEST(Rule3, ARowThatIsTakenOutGivesItsTokensBack) {
+  Stepper bench({.block_count = 6,
+                 .max_tokens_per_step = 12,
+                 .max_sequences = 3,
+                 .max_context = 100,
+                 .policy = Policy::kPriority,
+                 .long_prefill_token_threshold = 8,
+                 .reserve_full_input = false});
+  bench.add(60, 5, {}, 5);
+  EXPECT_EQ(bench.step(), "0@0+8");
+  bench.add(15, 5, {}, 1);
+  bench.add(60, 5, {}, 2);
+  for (int i = 0; i < 4; ++i) bench.step();
+  EXPECT_EQ(bench.step(), "0@40+8 1@15+1* 2@1+3");
+  // The first takes the last block and 8 tokens, and loses both to the second; the third gains.
+  EXPECT_EQ(bench.step(), "1@16+1* 2@4+8");
+  EXPECT_EQ(bench.preempted, std::vector<Handle>{0});
+}
+
 TEST(Rule3, PriorityPreemptsItselfAndTheOthersGoOn) {
   Stepper bench(
       {.block_count = 4, .max_sequences = 4, .max_context = 60, .policy = Policy::kPriority});

@@ -231,6 +231,12 @@ void World::make_plan() {
 }
 
 void World::take_preempted(const StepPlan& plan) {
+  for (const Handle handle : carried_) {
+    ++carried_over_;
+    if (std::find(plan.preempted.begin(), plan.preempted.end(), handle) == plan.preempted.end()) {
+      fail("a preemption in an empty plan was not told again");
+    }
+  }
   for (const Handle handle : plan.preempted) {
     if (carried_.contains(handle)) continue;
     if (plan.empty()) carried_.insert(handle);
