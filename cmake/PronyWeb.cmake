@@ -156,7 +156,9 @@ function(prony_web_attach)
     return()
   endif()
   add_dependencies(prony_report prony_web)
-  # The assembler reads these behind the compiler's back.
+  # The one source that sees the build folder; the assembler reads the files behind its back.
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/prony/report/assets.cpp APPEND PROPERTY
+               INCLUDE_DIRECTORIES ${CMAKE_BINARY_DIR}/gen)
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/prony/report/assets.cpp APPEND PROPERTY
                OBJECT_DEPENDS ${prony_web_files})
   if(NOT PRONY_TESTS)

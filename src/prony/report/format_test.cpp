@@ -73,6 +73,9 @@ TEST(FactTable, FlattensJsonAndReadsUnits) {
                     {"sizes", {1, 2, 4}},
                     {"seed", 18446744073709551615ULL},
                     {"on", true},
+                    {"loop_busy", {0.25, 0.5}},
+                    {"issue_lag_ms", {{"n", 9}, {"p99", 0.25}}},
+                    {"gpus", {{{"name", "A"}, {"memory_bytes", 1024}}, {{"name", "B"}}}},
                     {"nothing", nullptr},
                     {"text", ""}});
   }
@@ -88,6 +91,12 @@ TEST(FactTable, FlattensJsonAndReadsUnits) {
   EXPECT_TRUE(has("limits: max num seqs", "256")) << out;
   EXPECT_TRUE(has("sizes", "1, 2, 4")) << out;
   EXPECT_TRUE(has("seed", "18446744073709551615")) << out;
+  EXPECT_TRUE(has("loop busy", "25 %, 50 %")) << out;
+  EXPECT_TRUE(has("issue lag: n", "9")) << out;
+  EXPECT_TRUE(has("issue lag: p99", "0.25 ms")) << out;
+  EXPECT_TRUE(has("gpus 1: name", "A")) << out;
+  EXPECT_TRUE(has("gpus 1: memory", "1.00 KiB")) << out;
+  EXPECT_TRUE(has("gpus 2: name", "B")) << out;
   EXPECT_TRUE(has("on", "yes")) << out;
   EXPECT_EQ(out.find("nothing"), std::string::npos);  // what is not known is not shown
 }

@@ -125,7 +125,14 @@ inline SampleRun sample_run(const SampleOptions& options) {
   record.run.started_at = "2026-11-30T19:09:34Z";
   record.run.command = {"prony",          "bench", "--base-url", "http://127.0.0.1:8000",
                         "--request-rate", "40"};
-  record.client = {{"loop_busy_fraction", 0.12}, {"threads", 1}, {"clock_steps", 0}};
+  record.client = {
+      {"threads", 1},
+      {"loop_busy", {0.12}},
+      {"merged_events", 0},
+      {"clock_step_max_ms", 0.004},
+      {"issue_lag_ms", {{"n", options.requests}, {"p50", 0.02}, {"p99", 0.09}, {"max", 0.3}}},
+      {"ttft_share", {{"percentile", 99}, {"value_ms", 195.2}, {"shift_ms", 0.12}}},
+      {"connections_lost", 0}};
   record.metrics = record::summarize(run.rows, run.summary);
   return run;
 }

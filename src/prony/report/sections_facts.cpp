@@ -33,7 +33,13 @@ void write_client(Html& html, const Page& page) {
     table.add_percent("CPU time stolen by the hypervisor", record.environment.steal_fraction);
     if (!record.environment.steal_fraction)
       table.add("CPU time stolen by the hypervisor", "not known");
-    table.add_json(record.client);
+    core::Json rest = record.client;
+    if (rest.is_object()) {  // what the rows above say already
+      for (const char* key : {"token_events", "merged_events", "merged_fraction", "read_lag_ms"}) {
+        rest.erase(key);
+      }
+    }
+    table.add_json(rest);
   }
   html.raw("</section>\n");
 }

@@ -8,6 +8,13 @@
 #include "prony/report/format.hpp"
 
 namespace prony::report {
+
+struct UnitRule {
+  std::string_view suffix;
+  bool unit_only;  // the suffix is a unit, which the value shows anyway
+  std::string (*format)(double);
+};
+
 namespace {
 
 using core::Json;
@@ -17,27 +24,31 @@ constexpr size_t kRowsMax = 200;  // of one JSON section: a page, not a dump
 constexpr int kDepthMax = 6;
 constexpr uint64_t kSeedLike = 1'000'000'000'000'000;
 
-// "kv_cache_dtype" -> "kv cache dtype"; a unit that the value shows anyway is dropped.
-std::string label_of(std::string key, std::string_view unit_suffix) {
-  if (!unit_suffix.empty()) key.resize(key.size() - unit_suffix.size());
+// Longest suffix first: "_tokens_per_s" is no "_s".
+constexpr UnitRule kUnitRules[] = {
+    {"_per_s", true, [](double v) { return format_setting(v) + " /s"; }},
+    {"_fraction", true, format_percent},
+    {"_busy", false, format_percent},
+    {"_bytes", true, format_bytes},
+    {"_ms", true, [](double v) { return format_setting(v) + " ms"; }},
+    {"_us", true, [](double v) { return format_setting(v) + " \xC2\xB5s"; }},
+    {"_ns", true, [](double v) { return format_setting(v / 1e6) + " ms"; }},
+    {"_s", true, [](double v) { return format_setting(v) + " s"; }},
+};
+
+const UnitRule* rule_of(std::string_view key) {
+  for (const auto& rule : kUnitRules) {
+    if (key.ends_with(rule.suffix)) return &rule;
+  }
+  return nullptr;
+}
+
+// "kv_cache_dtype" -> "kv cache dtype", "stall_timeout_s" -> "stall timeout".
+std::string words_of(std::string key, const UnitRule* rule) {
+  if (rule && rule->unit_only) key.resize(key.size() - rule->suffix.size());
   std::replace(key.begin(), key.end(), '_', ' ');
   return key;
 }
-
-struct UnitRule {
-  std::string_view suffix;
-  std::string (*format)(double);
-};
-// Longest suffix first: "_tokens_per_s" is no "_s".
-constexpr UnitRule kUnitRules[] = {
-    {"_per_s", [](double v) { return format_setting(v) + " /s"; }},
-    {"_fraction", format_percent},
-    {"_bytes", format_bytes},
-    {"_ms", [](double v) { return format_setting(v) + " ms"; }},
-    {"_us", [](double v) { return format_setting(v) + " \xC2\xB5s"; }},
-    {"_ns", [](double v) { return format_setting(v / 1e6) + " ms"; }},
-    {"_s", [](double v) { return format_setting(v) + " s"; }},
-};
 
 std::string scalar_text(const Json& json) {
   if (json.is_boolean()) return json.get<bool>() ? "yes" : "no";
@@ -52,6 +63,10 @@ std::string scalar_text(const Json& json) {
   }
   if (json.is_number()) return format_setting(json.get<double>());
   return {};
+}
+
+std::string value_text(const Json& json, const UnitRule* rule) {
+  return rule && json.is_number() ? rule->format(json.get<double>()) : scalar_text(json);
 }
 
 }  // namespace
@@ -106,41 +121,39 @@ void FactTable::add_latency(std::string_view label, const record::LatencyStats& 
 }
 
 void FactTable::add_json(const Json& json) {
-  if (!json.is_object()) return;
   const size_t first = rows_;
-  for (const auto& [key, value] : json.items()) add_json_value(key, value, 0);
+  add_members("", json, nullptr, 0);
   if (rows_ - first >= kRowsMax) add("more", "see record.json");
 }
 
-void FactTable::add_json_value(const std::string& label, const Json& json, int depth) {
-  if (rows_ >= kRowsMax || depth > kDepthMax) return;
-  if (json.is_object()) {
-    for (const auto& [key, value] : json.items())
-      add_json_value(label + ": " + key, value, depth + 1);
-    return;
-  }
-  if (json.is_array()) {
-    std::string joined;
-    size_t index = 0;
-    for (const auto& item : json) {
-      if (item.is_structured()) {
-        add_json_value(fmt::format("{} {}", label, ++index), item, depth + 1);
-      } else {
-        joined += (joined.empty() ? "" : ", ") + scalar_text(item);
+void FactTable::add_members(const std::string& prefix, const Json& json, const UnitRule* outer,
+                            int depth) {
+  if (!json.is_object() || depth > kDepthMax) return;
+  for (const auto& [key, value] : json.items()) {
+    if (rows_ >= kRowsMax) return;
+    // {"read_lag_ms": {"n": 9, "p99": 0.2}}: p99 has the unit of what it belongs to, n has none.
+    const UnitRule* own = rule_of(key);
+    const auto* inherited = key == "n" ? nullptr : outer;
+    const UnitRule* rule = own ? own : inherited;
+    const std::string label = prefix + words_of(key, own);
+    if (value.is_object()) {
+      add_members(label + ": ", value, rule, depth + 1);
+    } else if (!value.is_array()) {
+      add(label, value_text(value, rule));
+    } else {
+      std::string joined;
+      size_t index = 0;
+      for (const auto& item : value) {
+        if (rows_ >= kRowsMax) return;
+        if (item.is_object()) {
+          add_members(fmt::format("{} {}: ", label, ++index), item, rule, depth + 1);
+        } else if (!item.is_array() && joined.size() < kValueCharactersMax) {
+          joined += (joined.empty() ? "" : ", ") + value_text(item, rule);
+        }
       }
-    }
-    add(label_of(label, {}), joined);
-    return;
-  }
-  if (json.is_number()) {
-    for (const auto& rule : kUnitRules) {
-      if (label.ends_with(rule.suffix)) {
-        add(label_of(label, rule.suffix), rule.format(json.get<double>()));
-        return;
-      }
+      add(label, joined);
     }
   }
-  add(label_of(label, {}), scalar_text(json));
 }
 
 std::string interval_text(const stats::Interval& interval, double like) {

@@ -11,6 +11,8 @@
 
 namespace prony::report {
 
+struct UnitRule;  // table.cpp: how a value with a unit in its key is written
+
 /// <td class=num>...</td>, a dash if there is no value.
 void number_cell(Html& html, std::optional<double> value);
 void count_cell(Html& html, std::optional<int64_t> value);
@@ -30,11 +32,13 @@ class FactTable {
   /// "p50 0.1 ms, p99 0.4 ms, max 1.2 ms (n = 400)".
   void add_latency(std::string_view label, const record::LatencyStats& stats_ms);
   /// Every scalar below `json`, keys as labels; units from the last word of a key (_ms, _s, _bytes,
-  /// _fraction).
+  /// _fraction), which members of an object inherit.
   void add_json(const core::Json& json);
 
  private:
-  void add_json_value(const std::string& label, const core::Json& json, int depth);
+  /// `outer`: the unit of the object that these are members of, or null.
+  void add_members(const std::string& prefix, const core::Json& json, const UnitRule* outer,
+                   int depth);
   Html& html_;
   size_t rows_ = 0;
 };
