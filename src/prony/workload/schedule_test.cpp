@@ -285,6 +285,30 @@ TEST(Schedule, ScalingClampsAndSaysSo) {
   }
 }
 
+// The example of docs/workloads.md, and what the demo does: the shipped sample on a small model.
+TEST(Schedule, TheShippedSampleFitsASmallModel) {
+  auto sample = read_azure_trace(std::string(PRONY_SOURCE_DIR) +
+                                 "/data/traces/azure-llm-2023-conv-sample.csv");
+  ASSERT_TRUE(sample.ok()) << sample.error().message;
+  ScheduleOptions options = replay(std::make_shared<const Trace>(*std::move(sample)));
+  options.seed = 7;
+  options.count = 300;
+  options.scale = {.input_factor = 0.1, .input_max = 256};
+  const Schedule schedule = generate(options);
+  EXPECT_EQ(schedule.description,
+            "300 requests, seed 7; arrivals of trace azure-llm-2023-conv-sample; lengths of trace "
+            "azure-llm-2023-conv-sample in its order; input lengths scaled x0.1 to at most 256 "
+            "(20 limited)");
+  const auto docs = core::read_file(std::string(PRONY_SOURCE_DIR) + "/docs/workloads.md");
+  ASSERT_TRUE(docs.ok());
+  std::string joined;  // the example there is broken over lines
+  for (const char c : *docs) {
+    if (c != '\n' && !(c == ' ' && joined.ends_with(' '))) joined.push_back(c);
+    if (c == '\n' && !joined.ends_with(' ')) joined.push_back(' ');
+  }
+  EXPECT_THAT(joined, HasSubstr(schedule.description));
+}
+
 TEST(Schedule, PrefixGroupsAreAllUsed) {
   ScheduleOptions options = poisson(4000);
   options.prefix = {.groups = 4, .tokens = 16};
