@@ -53,23 +53,13 @@ struct Place {
   }
 };
 
-// One line of the file as JSON.
-Result<core::Json> parse_line(std::string_view line, const Place& place) {
-  try {
-    return core::parse_json(line, fmt::format("{}:{}", place.path, place.line));
-  } catch (const core::Json::exception&) {
-    // nlohmann reports 1e999 as another kind of exception than broken JSON.
-    return place.error("found a number that fits no type");
-  }
-}
-
 // The text of a value, for messages.
 std::string shown(const core::Json& value) {
   return token::quote(value.dump(-1, ' ', false, core::Json::error_handler_t::replace));
 }
 
 Result<ScheduleEntry> parse_entry(std::string_view line, const Place& place) {
-  const auto json = parse_line(line, place);
+  const auto json = core::parse_json(line, fmt::format("{}:{}", place.path, place.line));
   if (!json) return json.error();
   if (!json->is_object()) return place.error("found " + shown(*json) + ", expected an object");
   std::array<int64_t, 8> values = values_of(ScheduleEntry{});
@@ -99,7 +89,7 @@ Result<ScheduleEntry> parse_entry(std::string_view line, const Place& place) {
 
 // The header line; returns the number of entries it promises.
 Result<int64_t> parse_header(std::string_view line, const Place& place, Schedule& schedule) {
-  const auto json = parse_line(line, place);
+  const auto json = core::parse_json(line, fmt::format("{}:{}", place.path, place.line));
   if (!json) return json.error();
   const auto member = [&](const char* name) -> const core::Json* {
     if (!json->is_object()) return nullptr;
