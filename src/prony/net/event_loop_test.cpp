@@ -310,7 +310,10 @@ class PipeReader final : FdWatch::Handler {
   std::function<void()> readable;
 
  private:
-  void on_readable() override { readable(); }
+  void on_readable() override {
+    const auto call = readable;  // it may destroy this reader
+    call();
+  }
 };
 
 TEST(FdWatch, IsLevelTriggeredAndCanBePaused) {
@@ -341,7 +344,6 @@ TEST(FdWatch, MayBeClosedAndDestroyedInItsCallback) {
   Watchdog watchdog(loop);
   auto reader = std::make_unique<PipeReader>(loop);
   reader->readable = [&] {
-    auto keep = std::move(reader->readable);  // this very function
     reader.reset();
     loop.stop();
   };

@@ -112,7 +112,7 @@ TEST(HttpClient, APieceNeverSpansTwoChunks) {
 
 TEST(HttpClient, LargeBodiesOfEveryKind) {
   std::string body;
-  for (int i = 0; body.size() < (5 << 20); ++i) body += std::to_string(i * 7919);
+  for (int64_t i = 0; body.size() < (5 << 20); ++i) body += std::to_string(i * 7919);
   const std::string size = std::to_string(body.size());
   EXPECT_EQ(
       exchange("HTTP/1.1 200 OK\r\nContent-Length: " + size + "\r\n\r\n" + body, 1 << 20).body,

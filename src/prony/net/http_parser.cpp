@@ -103,7 +103,7 @@ struct ResponseParser::Impl {
     stopped = head_taken = false;
     status = 0;
     header_bytes = 0;
-    error.clear();
+    problem.clear();
     kept.clear();
     // No request after a large one should go on paying for its buffer.
     if (kept.capacity() > kResponseHeadLimit) kept.shrink_to_fit();
@@ -160,7 +160,7 @@ struct ResponseParser::Impl {
       if (stopped) return true;
       if (ec == http::error::need_more) return true;
       if (ec) {
-        error = error_text(ec);
+        problem = error_text(ec);
         return false;
       }
     }
@@ -174,7 +174,7 @@ struct ResponseParser::Impl {
   int status = 0;
   size_t header_bytes = 0;
   std::string kept;  // the start of a line that is not whole yet
-  std::string error;
+  std::string problem;
   std::string content_type, retry_after, server, prony_device;
 };
 
@@ -198,11 +198,11 @@ ResponseParser::Status ResponseParser::feed(std::string_view bytes) {
   if (s.parser->is_done() && s.head_taken) return Status::kDone;
   // Beast waits for eight bytes before it judges: what is no HTTP may be shorter.
   if (s.status == 0 && !kStatusLine.starts_with(s.kept.substr(0, kStatusLine.size()))) {
-    s.error = "no status line";
+    s.problem = "no status line";
     return Status::kBad;
   }
   if (s.kept.size() > kResponseHeadLimit) {
-    s.error = "head or chunk header longer than 64 KiB";
+    s.problem = "head or chunk header longer than 64 KiB";
     return Status::kBad;
   }
   return Status::kMore;
@@ -211,13 +211,13 @@ ResponseParser::Status ResponseParser::feed(std::string_view bytes) {
 ResponseParser::Status ResponseParser::finish() {
   Impl& s = *impl_;
   if (!until_close()) {
-    s.error = "closed before the response was whole";
+    s.problem = "closed before the response was whole";
     return Status::kBad;
   }
   ErrorCode ec;
   s.parser->put_eof(ec);
   if (!ec) return Status::kDone;
-  s.error = error_text(ec);
+  s.problem = error_text(ec);
   return Status::kBad;
 }
 
@@ -237,7 +237,7 @@ bool ResponseParser::until_close() const {
 }
 
 std::string ResponseParser::error() const {
-  return impl_->error;
+  return impl_->problem;
 }
 
 // ---- requests
@@ -286,7 +286,7 @@ struct RequestParser::Impl {
     request = HttpRequest{};
     expects_continue = started = minor_0 = false;
     header_bytes = 0;
-    error.clear();
+    problem.clear();
   }
 
   void take_request_line(std::string_view method, std::string_view target, int version) {
@@ -313,7 +313,7 @@ struct RequestParser::Impl {
   bool started = false;
   bool minor_0 = false;
   size_t header_bytes = 0;
-  std::string error;
+  std::string problem;
 };
 
 RequestParser::RequestParser(const Limits& limits) : impl_(std::make_unique<Impl>(limits)) {}
@@ -331,7 +331,7 @@ size_t RequestParser::feed(std::string_view bytes, Status& status) {
     used += s.parser->put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), ec);
     if (ec == http::error::need_more) break;
     if (!ec) continue;
-    s.error = error_text(ec);
+    s.problem = error_text(ec);
     status = ec == http::error::header_limit ? Status::kHeaderTooLarge
              : ec == http::error::body_limit ? Status::kBodyTooLarge
                                              : Status::kBad;
@@ -368,7 +368,7 @@ bool RequestParser::http_1_0() const {
   return impl_->minor_0;
 }
 std::string RequestParser::error() const {
-  return impl_->error;
+  return impl_->problem;
 }
 
 }  // namespace prony::net

@@ -161,7 +161,7 @@ TEST(SseWire, ChatTextAndEndMarkerAsTheIndexSays) {
       if (delta.contains("content") && delta["content"].is_string()) text += delta["content"];
     }
     if (expect.contains("text")) {
-      EXPECT_EQ(text, expect["text"]);
+      EXPECT_EQ(text, expect["text"].get<std::string>());
     }
     if (expect["done"].is_boolean()) {
       EXPECT_EQ(done, expect["done"].get<bool>());
