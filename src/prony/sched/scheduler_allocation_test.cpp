@@ -7,20 +7,9 @@
 #include <new>
 
 #include "prony/core/rng.hpp"
-#include "prony/sched/scheduler.hpp"
+#include "prony/sched/scheduler_testing.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PRONY_COUNT_NEW 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PRONY_COUNT_NEW 0
-#endif
-#endif
-#ifndef PRONY_COUNT_NEW
-#define PRONY_COUNT_NEW 1
-#endif
-
-#if PRONY_COUNT_NEW
+#if !PRONY_SANITIZED
 
 namespace {
 std::atomic<int64_t> news = 0;

@@ -17,6 +17,18 @@
 #include "prony/core/rng.hpp"
 #include "prony/sched/scheduler.hpp"
 
+/// Sanitizers make everything ten times slower; random tests then do less.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PRONY_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PRONY_SANITIZED 1
+#endif
+#endif
+#ifndef PRONY_SANITIZED
+#define PRONY_SANITIZED 0
+#endif
+
 namespace prony::sched::testing {
 
 /// A mixing step of a hash.
@@ -59,6 +71,7 @@ struct WorldOptions {
   int32_t prompt_max = 60;  // tokens
   int32_t output_max = 30;
   int32_t live_max = 24;
+  int32_t adds = 1;      // requests added at once
   int32_t families = 3;  // prompts of a family share a prefix
   // Chances in percent.
   uint64_t add = 30;         // before a plan

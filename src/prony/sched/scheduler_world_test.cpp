@@ -40,8 +40,11 @@ World::Live& World::at(Handle handle) {
 
 void World::run(int64_t plans) {
   for (int64_t i = 0; i < plans && failure_.empty(); ++i) {
-    const auto live = added_ - static_cast<uint64_t>(finished_ + aborted_);
-    if (chance(options_.add) && live < static_cast<uint64_t>(options_.live_max)) add();
+    const bool adds = chance(options_.add);
+    for (int32_t j = 0; adds && j < options_.adds; ++j) {
+      const int64_t live = static_cast<int64_t>(added_) - finished_ - aborted_;
+      if (live < options_.live_max) add();
+    }
     if (chance(options_.abort)) abort_one();
     if (chance(40)) resume_one();
     const auto depth = static_cast<size_t>(options_.scheduler.depth);
