@@ -106,6 +106,14 @@ TEST(Record, PublishedSchemaIsTheValidators) {
                                   << "PRONY_UPDATE_GOLDEN=1 and look at the difference";
 }
 
+TEST(Record, EveryMetricIsDefinedInTheDocuments) {
+  const auto text = core::read_file(PRONY_SOURCE_DIR "/docs/metrics.md").value();
+  const auto schema = record_json_schema();
+  for (const auto& [key, value] : schema.at("properties").at("metrics").at("properties").items()) {
+    EXPECT_THAT(text, ::testing::ContainsRegex("`" + key + "`")) << key;
+  }
+}
+
 std::string refusal(const Json& json) {
   const auto result = validate_record(json, "r.json");
   return result.ok() ? "no error" : result.error().message;
