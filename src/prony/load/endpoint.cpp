@@ -159,7 +159,11 @@ Result<const Dialect*> ask_dialect(const Endpoint& endpoint, std::string_view ba
 }  // namespace
 
 bool Endpoint::counts_every_chunk() const {
-  return owner == "vllm" || owner == "sglang" || owner == "prony" || owner == "prony-mock";
+  return owner == "vllm" || owner == "sglang" || owner == "prony";
+}
+
+bool Endpoint::is_mock() const {
+  return server.starts_with("prony-mock");
 }
 
 bool Endpoint::dislikes_idle_connections() const {
@@ -201,6 +205,7 @@ Result<Endpoint> open_endpoint(const EndpointOptions& options,
   endpoint.origin.verify_peer = !options.insecure;
   endpoint.base_url = options.base_url;
   endpoint.model = options.model;
+  endpoint.headers = options.headers;
   while (endpoint.base_url.ends_with('/')) endpoint.base_url.pop_back();
   if (endpoint.base_url.ends_with("/v1")) {
     endpoint.base_url.resize(endpoint.base_url.size() - 3);

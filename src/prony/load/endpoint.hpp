@@ -38,10 +38,13 @@ struct Endpoint {
   std::string owner;         // owned_by of its models: "vllm", "sglang", "llamacpp", "prony", ...
   std::string server;        // Server header
   std::string prony_device;  // X-Prony-Device: its timing is emulated, or it is a mock
+  net::Headers headers;      // of every request, as given
   std::vector<std::string> warnings;
 
   /// It answers stream_options.continuous_usage_stats with a count in every chunk.
   bool counts_every_chunk() const;
+  /// An endpoint of scripted timing, `prony mock`: what it serves is no measurement of anything.
+  bool is_mock() const;
   /// Idle connections occupy its workers (llama.cpp's HTTP server has a thread for each), so none
   /// may be opened ahead.
   bool dislikes_idle_connections() const;

@@ -14,6 +14,9 @@ using record::Status;
 
 /// Requests sent in a row before the loop reads again: a burst must not make every read late.
 constexpr int kBatch = 32;
+/// Handshakes at a time while connections are opened ahead: more than a listening socket queues
+/// would be dropped, and tried again after a second.
+constexpr int kOpening = 64;
 /// How often overdue streams are looked for. Time-outs are late by at most this.
 constexpr core::Nanos kDeadlineTick = 25 * core::kNanosPerMilli;
 
@@ -57,13 +60,17 @@ void Worker::open_connections(int64_t count, std::function<void()> done) {
       std::exchange(opened_, nullptr)();
       return;
     }
-    const core::Nanos now = core::monotonic_ns();
-    for (int64_t i = 0; i < count; ++i) {
-      auto& channel = new_channel();
-      channel.open_ahead(now);
-      move_to(channel, &coming_);
-    }
+    to_open_ = count;
+    for (int i = 0; i < kOpening; ++i) open_one();
   });
+}
+
+void Worker::open_one() {
+  if (to_open_ == 0) return;
+  --to_open_;
+  auto& channel = new_channel();
+  channel.open_ahead(core::monotonic_ns());
+  move_to(channel, &coming_);
 }
 
 void Worker::begin(Phase phase) {
@@ -211,7 +218,9 @@ void Worker::move_to(Channel& channel, std::vector<Channel*>* list) {
 }
 
 void Worker::on_opened(Channel&) {
-  if (opening_ == 0 || --opening_ > 0) return;
+  if (opening_ == 0) return;
+  open_one();
+  if (--opening_ > 0) return;
   std::exchange(opened_, nullptr)();
 }
 
@@ -221,7 +230,10 @@ void Worker::on_ready(Channel& channel) {
 }
 
 void Worker::on_lost(Channel& channel) {
-  if (channel.list == &coming_) on_opened(channel);
+  if (channel.list == &coming_) {
+    opening_ -= std::exchange(to_open_, 0);  // one that fails is enough to know: do not insist
+    on_opened(channel);
+  }
   if (channel.list == &idle_) ++result_.connections_lost;
   move_to(channel, &closed_);
   // Not replaced at once: a server that closes idle connections would be dialled for ever.

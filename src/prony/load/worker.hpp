@@ -94,6 +94,7 @@ class Worker final : private Channel::Owner {
   void keep_ahead(core::Nanos now_ns);
   void move_to(Channel& channel, std::vector<Channel*>* list);
   void on_opened(Channel& channel);
+  void open_one();
   void give_up_unsent(record::Status status, std::string_view why);
   void end_phase_if_done();
   void check_deadlines();
@@ -124,6 +125,7 @@ class Worker final : private Channel::Owner {
   int64_t in_flight_ = 0;
   int64_t places_ = 0;   // most requests in flight
   int64_t opening_ = 0;  // of open_connections()
+  int64_t to_open_ = 0;  // of those: not begun yet
   std::function<void()> opened_;
   WorkerResult result_;  // of the phase that is on
   WorkerResult ended_;   // of the phase that ended

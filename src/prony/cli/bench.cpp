@@ -1,0 +1,110 @@
+// prony bench: load an endpoint and measure it. Without --base-url, one of our own is started.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "prony/catalog/catalog.hpp"
+#include "prony/cli/bench_flags.hpp"
+#include "prony/cli/bench_output.hpp"
+#include "prony/cli/bench_setup.hpp"
+#include "prony/cli/commands.hpp"
+#include "prony/cli/interrupt.hpp"
+#include "prony/cli/progress_line.hpp"
+#include "prony/core/file.hpp"
+#include "prony/load/bench.hpp"
+#include "prony/record/rows_file.hpp"
+
+namespace prony::cli {
+namespace {
+
+void note(std::string_view text) {
+  fmt::print(stderr, "prony bench: {}\n", text);
+}
+
+int exit_code(const BenchFlags& flags, const load::BenchRun& run) {
+  for (const auto& rule : run.undecided_rules) note("cannot judge " + rule);
+  for (const auto& rule : run.broken_rules) note("failed " + rule);
+  const auto& record = run.record;
+  const bool invalid = !record.validity.valid && flags.on_invalid == "fail";
+  if (record.metrics.completed.value_or(0) == 0) {
+    note("no request completed");
+    for (const auto& row : run.rows) {
+      if (row.error.empty()) continue;
+      note(fmt::format("the first error: {}: {}", status_name(row.status), row.error));
+      break;
+    }
+    return kExitFailed;
+  }
+  if (invalid) {
+    note(fmt::format("the run is invalid: {} (--on-invalid warn accepts it)",
+                     record.validity.reasons.front()));
+  }
+  return record.run.interrupted || invalid || !run.broken_rules.empty() ? kExitFailed : kExitOk;
+}
+
+Result<int> bench(BenchFlags& flags) {
+  if (flags.bench.dataset == "azure" && flags.bench.dataset_path.empty()) {
+    auto folder = catalog::data_folder();
+    if (!folder) return folder.error();
+    flags.bench.dataset_path = folder.value() + "/traces/azure-llm-2023-conv-sample.csv";
+  }
+  if (!flags.bench.prompt_salt) {
+    flags.bench.prompt_salt = static_cast<uint64_t>(core::realtime_ns() / 1000);
+  }
+  if (flags.out) {  // now, not after an hour of load
+    if (auto made = core::make_directories(*flags.out); !made) return made.error();
+  }
+  const Interrupt interrupt;
+  std::unique_ptr<ChildProcess> server;
+  if (!flags.base_url) {
+    auto started = start_server(flags, interrupt.flag());
+    if (!started) return started.error();
+    server = std::move(started).value();
+  }
+  const auto endpoint = load::open_endpoint(flags.target, note, &interrupt.flag());
+  if (!endpoint) return endpoint.error();
+  auto prompts = make_prompts(flags, endpoint.value());
+  if (!prompts) return prompts.error();
+  const auto shape = load::load_shape(flags.bench);
+  ProgressLine line(flags.progress, flags.bench.num_prompts.value_or(0),
+                    shape.ok() ? shape.value().rate_per_s : std::nullopt);
+  auto run = load::run_bench(flags.bench, endpoint.value(), prompts.value(),
+                             {.interrupt = &interrupt.flag(),
+                              .progress = [&line](const auto& totals) { line.show(totals); },
+                              .note = note});
+  line.clear();
+  if (!run) return run.error();
+  if (server && !server->running()) note("prony serve ended before the run did");
+  if (flags.out) {
+    const record::RowFormat format{flags.bench.save_detailed, flags.bench.save_text};
+    if (auto done = write_bench_files(*flags.out, run.value(), format); !done) return done.error();
+  }
+  if (flags.json) {
+    const auto text = record::record_text(run.value().record);
+    if (!text) return text.error();
+    fmt::print("{}", text.value());
+  } else {
+    fmt::print("{}", bench_table(run.value().record));
+  }
+  return exit_code(flags, run.value());
+}
+
+}  // namespace
+
+int run_bench(const Arguments& arguments) {
+  BenchFlags options;
+  Flags flags("bench", "load an endpoint and measure TTFT, TPOT, ITL, E2E, goodput and errors");
+  declare(flags, options);
+  const auto parsed = flags.parse(arguments);
+  if (!parsed) return report_error("bench", parsed.error());
+  if (parsed.value() == Flags::Outcome::kHelp) {
+    fmt::print("{}", flags.help());
+    return kExitOk;
+  }
+  if (const auto ok = resolve(arguments, options); !ok) return report_error("bench", ok.error());
+  const auto code = bench(options);
+  return code.ok() ? code.value() : report_error("bench", code.error());
+}
+
+}  // namespace prony::cli

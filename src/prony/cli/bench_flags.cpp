@@ -1,0 +1,103 @@
+#include "prony/cli/bench_flags.hpp"
+
+namespace prony::cli {
+namespace {
+
+void declare_target(Flags& flags, BenchFlags& o) {
+  flags.group("Endpoint")
+      .text("--base-url", o.base_url, "server, with or without /v1; none: starts `prony serve`")
+      .text("--endpoint", o.endpoint, "path of the requests, instead of the dialect's")
+      .text("--endpoint-type,--backend", o.endpoint_type,
+            "openai-chat, openai-completions or auto (asks the server)")
+      .text("--model", o.model, "model to ask for; none: the first that the server names")
+      .text("--tokenizer", o.tokenizer, "to make prompts of an exact length: byte")
+      .integer("--vocab-size", o.vocab_size, "for --prompt-format ids without a tokenizer")
+      .list("--header", o.headers, "K=V, sent with every request; the key is OPENAI_API_KEY")
+      .text("--extra-body", o.extra_body, "JSON object merged into every request's body")
+      .toggle("--insecure", o.insecure, "accept any TLS certificate")
+      .number("--ready-timeout", o.ready_timeout_s, "wait for the server to answer [s]; 0: do not")
+      .choice("--device", o.device, {"cpu"}, "of the server that is started without --base-url");
+}
+
+void declare_load(Flags& flags, BenchFlags& o) {
+  auto& b = o.bench;
+  flags.group("Load")
+      .text("--request-rate", b.request_rate, "requests/s, or inf; none: a closed loop")
+      .number("--burstiness", b.burstiness, "1 Poisson, below burstier, inf constant gaps")
+      .integer("--max-concurrency,--concurrency", b.max_concurrency, "most requests in flight")
+      .integer("--num-prompts", b.num_prompts, "requests (200, unless --duration)")
+      .number("--duration", b.duration_s, "send for so long [s]")
+      .integer("--num-warmups", b.num_warmups, "requests before, not measured")
+      .integer("--seed", o.seed, "of everything random");
+  flags.group("Workload")
+      .choice("--dataset,--dataset-name", b.dataset, {"random", "azure", "schedule"},
+              "where lengths and times come from")
+      .text("--dataset-path", b.dataset_path, "its file; azure: none is the sample that ships")
+      .text("--input-len,--random-input-len", b.input_len,
+            "512, uniform:L,H, normal:M,S or lognormal:M,S")
+      .text("--output-len,--random-output-len", b.output_len, "likewise")
+      .number("--random-range-ratio", b.range_ratio, "lengths within (1 -+ this), as in vLLM")
+      .integer("--random-prefix-len", b.prefix_len, "tokens shared by the prompts of a group")
+      .integer("--prefix-groups", b.prefix_groups, "groups with a shared prefix each")
+      .number("--trace-start", b.trace_start_s, "first instant of the trace to use [s]")
+      .number("--trace-length", b.trace_length_s, "how much of it [s]; 0: to its end")
+      .number("--time-scale", b.time_scale,
+              "trace times are multiplied by it: 0.5 doubles the rate")
+      .toggle("--shuffle-lengths", b.shuffle_lengths, "draw the trace's lengths, not in its order")
+      .number("--input-scale", b.scale.input_factor, "factor on every prompt length")
+      .number("--output-scale", b.scale.output_factor, "factor on every answer length")
+      .integer("--max-input-len", o.max_input, "longer prompts are cut to it; 0: none")
+      .integer("--max-output-len", o.max_output, "longer answers are cut to it; 0: none")
+      .integer("--max-total-len", o.max_total, "prompt and answer together; 0: none")
+      .choice("--prompt-format", b.prompt_format, {"text", "ids"}, "what a prompt is sent as")
+      .integer("--prompt-salt", o.prompt_salt, "fixed texts; none: new ones in every run");
+}
+
+void declare_requests(Flags& flags, BenchFlags& o) {
+  auto& b = o.bench;
+  flags.group("Requests")
+      .toggle("--ignore-eos", b.ignore_eos, "answers of the asked length (vLLM, SGLang, Prony)")
+      .number("--temperature", b.temperature, "none: the server's default")
+      .choice("--usage", b.usage, {"auto", "none", "final", "continuous", "token-ids"},
+              "token counts to ask for; continuous and token-ids count every event")
+      .number("--connect-timeout", o.connect_timeout_s, "[s]")
+      .number("--first-token-timeout", o.first_token_timeout_s, "from the send [s]")
+      .number("--stall-timeout", o.stall_timeout_s, "silence after the first token [s]")
+      .number("--total-timeout", o.total_timeout_s, "from the send [s]")
+      .number("--drain-timeout", b.drain_s, "after the last arrival [s]; 0: the others bound it");
+  flags.group("Client")
+      .integer("--threads", b.threads, "event loops, one thread each")
+      .text("--pin-cores", o.pin_cores, "pin loops to these cores: 0,2,3")
+      .integer("--preconnect", b.preconnect, "connections opened ahead; none: as needed")
+      .integer("--spin-us", b.spin_us, "poll so long before each send [us]");
+}
+
+void declare_results(Flags& flags, BenchFlags& o) {
+  auto& b = o.bench;
+  flags.group("Result")
+      .list("--goodput", o.goodput, "bounds of a good request [ms]: ttft:200 tpot:50 e2el:5000")
+      .text("--slo", o.slo, "must hold, else exit 1: ttft_p99<=500ms,tpot_p99<=50ms")
+      .text("--fail-if", o.fail_if, "must not hold, else exit 1: error_rate>1%")
+      .number("--max-error-rate", b.max_error_rate, "fraction of failed requests, else exit 1")
+      .choice("--on-invalid", o.on_invalid, {"fail", "warn"},
+              "exit code of a run spoilt by the client")
+      .text("--out", o.out, "folder for record.json, requests.jsonl, report.html")
+      .toggle("--json", o.json, "print the record as JSON instead of a table")
+      .toggle("--save-detailed", b.save_detailed, "every token event in requests.jsonl")
+      .toggle("--save-text", b.save_text, "the answers in requests.jsonl")
+      .text("--label", b.label, "name of the run")
+      .list("--metadata", o.metadata, "K=V, kept in the record")
+      .choice("--progress", o.progress, {"auto", "on", "off"},
+              "live line on stderr; auto: on a tty");
+}
+
+}  // namespace
+
+void declare(Flags& flags, BenchFlags& options) {
+  declare_target(flags, options);
+  declare_load(flags, options);
+  declare_requests(flags, options);
+  declare_results(flags, options);
+}
+
+}  // namespace prony::cli

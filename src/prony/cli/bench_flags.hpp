@@ -1,0 +1,51 @@
+// BenchFlags: the flags of `prony bench` as they were given, their declaration, and their turning
+// into the options of load, with every check that needs no endpoint. Thread safety: a value.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prony/cli/commands.hpp"
+#include "prony/cli/flags.hpp"
+#include "prony/core/result.hpp"
+#include "prony/load/bench_options.hpp"
+#include "prony/load/endpoint.hpp"
+
+namespace prony::cli {
+
+struct BenchFlags {
+  std::optional<std::string> base_url, endpoint, tokenizer, extra_body;
+  std::string endpoint_type = "auto", model, device = "cpu";
+  std::vector<std::string> headers, goodput, metadata;
+  bool insecure = false;
+  double ready_timeout_s = 10;
+  double connect_timeout_s = 10, first_token_timeout_s = 600, stall_timeout_s = 120,
+         total_timeout_s = 3600;
+  std::optional<std::string> slo, fail_if;
+  std::optional<int64_t> prompt_salt;
+  int64_t seed = 0, vocab_size = 0;
+  std::string pin_cores, on_invalid = "fail", progress = "auto";
+  int64_t max_input = 0, max_output = 0, max_total = 0;
+  std::optional<std::string> out;
+  bool json = false;
+
+  // After resolve():
+  load::BenchOptions bench;
+  load::EndpointOptions target;
+};
+
+void declare(Flags& flags, BenchFlags& options);
+/// Fills `bench` and `target`. Error: kInvalidArgument naming the flag.
+Result<void> resolve(const Arguments& arguments, BenchFlags& options);
+/// The part of it that says what to load (bench_target.cpp).
+Result<void> resolve_target(BenchFlags& options);
+
+/// "NAME=VALUE"; a header may also be "NAME: VALUE" (`separators` "=:").
+Result<std::pair<std::string, std::string>> split_pair(const char* flag, const std::string& text,
+                                                       const char* separators);
+/// The command as it may be shown: without the values of headers.
+std::vector<std::string> without_secrets(const Arguments& arguments);
+
+}  // namespace prony::cli

@@ -1,0 +1,20 @@
+// What `prony bench` shows and leaves: a table for people, files for everything else.
+// Thread safety: functions, main thread.
+#pragma once
+#include <string>
+
+#include "prony/core/result.hpp"
+#include "prony/load/bench.hpp"
+#include "prony/record/rows_file.hpp"
+
+namespace prony::cli {
+
+/// The record as text: what was loaded, how it went, every latency with its sample size, the
+/// verdict. Failures are always there, also when there are none.
+std::string bench_table(const record::Record& record);
+
+/// record.json, requests.jsonl and report.html in `folder`, each as a whole or not at all.
+Result<void> write_bench_files(const std::string& folder, const load::BenchRun& run,
+                               const record::RowFormat& format);
+
+}  // namespace prony::cli

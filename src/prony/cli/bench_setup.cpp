@@ -1,0 +1,57 @@
+#include "prony/cli/bench_setup.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "prony/core/system.hpp"
+#include "prony/token/chat.hpp"
+#include "prony/token/tokenizer.hpp"
+
+namespace prony::cli {
+namespace {
+
+constexpr core::Nanos kServeReady = 120 * core::kNanosPerSecond;  // dummy weights take seconds
+constexpr const char* kDefaultModel = "dummy:demo";
+
+}  // namespace
+
+Result<std::unique_ptr<ChildProcess>> start_server(BenchFlags& flags,
+                                                   const std::atomic<bool>& interrupt) {
+  if (flags.model.empty()) flags.target.model = flags.model = kDefaultModel;
+  const auto cores = static_cast<int64_t>(core::allowed_cores().size());
+  const int64_t threads = std::max<int64_t>(1, cores - flags.bench.threads);
+  auto child = ChildProcess::start({"serve", "--model", flags.model, "--device", flags.device,
+                                    "--port", "0", "--threads", std::to_string(threads)});
+  if (!child) return child;
+  auto url = child.value()->wait_for_line("listening on ", kServeReady, &interrupt);
+  if (!url) return url.error();
+  flags.target.base_url = url.value();
+  return child;
+}
+
+Result<std::shared_ptr<const workload::PromptBuilder>> make_prompts(
+    const BenchFlags& flags, const load::Endpoint& endpoint) {
+  std::shared_ptr<const token::Tokenizer> tokenizer;
+  const bool ours = endpoint.owner == "prony" && !endpoint.is_mock();
+  if (flags.tokenizer || ours) {
+    auto opened = token::open_tokenizer(flags.tokenizer.value_or("byte"));
+    if (!opened) return opened.error();
+    tokenizer = std::move(opened).value();
+  }
+  workload::PromptOptions options;
+  options.seed = flags.bench.seed;
+  options.salt = *flags.bench.prompt_salt;
+  options.vocabulary_size = static_cast<int32_t>(flags.vocab_size);
+  if (flags.bench.prompt_format == "ids") {
+    options.format = workload::PromptFormat::kIds;
+  } else if (ours) {  // the server adds a chat template, or a begin marker
+    options.reserved_tokens =
+        endpoint.dialect == &load::openai_chat() ? token::ByteChatTemplate::overhead_tokens(1) : 1;
+  }
+  auto built = workload::PromptBuilder::create(std::move(tokenizer), options);
+  if (!built) return built.error();
+  return std::make_shared<const workload::PromptBuilder>(std::move(built).value());
+}
+
+}  // namespace prony::cli

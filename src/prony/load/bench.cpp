@@ -1,0 +1,236 @@
+#include "prony/load/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "prony/core/system.hpp"
+#include "prony/load/bench_record.hpp"
+#include "prony/load/self_check.hpp"
+#include "prony/telemetry/environment.hpp"
+#include "prony/telemetry/host_sampler.hpp"
+
+namespace prony::load {
+namespace {
+
+constexpr int64_t kSpareFiles = 64;        // standard streams, result files, epoll, listeners
+constexpr int64_t kAheadMax = 10'000;      // connections opened before the load
+constexpr int64_t kWarmUpConcurrency = 8;  // where nothing caps it
+
+// Most connections that may be open; 0: as many as the schedule has requests.
+Result<int64_t> connection_limit(const LoadShape& shape, int64_t count) {
+  const int64_t wanted = std::min(count, shape.max_concurrency.value_or(count));
+  auto raised = core::ensure_open_files(static_cast<uint64_t>(wanted + kSpareFiles));
+  if (raised.ok()) return 0;
+  if (shape.max_concurrency) return raised.error();
+  // No cap was asked for, and few of the requests may overlap: go on with what can be had. Reaching
+  // it is noticed and refuses the run.
+  for (int64_t fewer = wanted / 2; fewer >= 64; fewer /= 2) {
+    if (core::ensure_open_files(static_cast<uint64_t>(fewer + kSpareFiles)).ok()) return fewer;
+  }
+  return raised.error();
+}
+
+// Connections to open before instant 0.
+int64_t connections_ahead(const BenchOptions& options, const LoadShape& shape,
+                          const Endpoint& endpoint, int64_t count) {
+  const int64_t most = std::min({count, shape.max_concurrency.value_or(count), kAheadMax});
+  if (options.preconnect) return std::min(*options.preconnect, most);
+  if (endpoint.dislikes_idle_connections()) return 0;
+  if (shape.closed_loop || shape.at_once) return most;
+  // One second of arrivals; more are opened as these are taken.
+  const double rate = shape.rate_per_s.value_or(16);
+  return std::min(most, static_cast<int64_t>(std::ceil(std::min(rate, 1000.0))) + 16);
+}
+
+WorkerOptions worker_options(const BenchOptions& options, const LoadShape& shape,
+                             const Endpoint& endpoint, int64_t connections_max) {
+  WorkerOptions worker;
+  worker.origin = endpoint.origin;
+  worker.address = endpoint.address;
+  worker.dialect = endpoint.dialect;
+  worker.timeouts = options.timeouts;
+  worker.timeline.keep_text = options.save_text;
+  worker.connections_max = connections_max;
+  const double rate = shape.rate_per_s.value_or(0);
+  const bool ahead = !shape.closed_loop && options.preconnect.value_or(1) > 0 &&
+                     !endpoint.dislikes_idle_connections();
+  if (ahead) {
+    // 20 ms of arrivals: longer than a handshake on a local network.
+    worker.connections_ahead = std::clamp(static_cast<int64_t>(rate / 50), int64_t{2}, int64_t{64});
+  }
+  // Spinning before each send pays while it leaves the core most of its time, and only where the
+  // server can have another core.
+  const double per_loop = rate / static_cast<double>(options.threads);
+  const double share = per_loop * static_cast<double>(options.spin_us) * 1e-6;
+  const bool open_loop = !shape.closed_loop && !shape.at_once;
+  if (open_loop && share < 0.5 && core::allowed_cores().size() > 1) {
+    worker.spin_ns = options.spin_us * core::kNanosPerMicro;
+  }
+  return worker;
+}
+
+// Writes the HTTP messages of a run; shared by warm-up and load.
+struct MessageWriter {
+  const Endpoint& endpoint;
+  const BodyOptions& body;
+  const net::Headers& headers;
+  std::string run_id;
+
+  std::string id(std::string_view kind, int64_t index) const {
+    return fmt::format("{}-{}{}", run_id, kind, index);
+  }
+  std::string message(const workload::Prompt& prompt, int32_t output_tokens,
+                      std::string id_text) const {
+    auto all = headers;
+    all.emplace_back("Accept", "text/event-stream");
+    all.emplace_back("X-Request-Id", std::move(id_text));
+    return net::format_request(
+        "POST", endpoint.origin, endpoint.target, all,
+        endpoint.dialect->body(
+            {.text = prompt.text, .ids = prompt.ids, .output_tokens = output_tokens}, body));
+  }
+};
+
+void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape,
+             const workload::Schedule& schedule, const workload::PromptBuilder& prompts,
+             const MessageWriter& writer, const BenchHooks& hooks) {
+  std::vector<workload::ScheduleEntry> entries;
+  for (int64_t i = 0; i < options.num_warmups; ++i) {
+    auto entry = schedule.entries[static_cast<size_t>(i) % schedule.entries.size()];
+    entry.index = i;
+    entry.t_intended_ns = 0;
+    entries.push_back(entry);
+  }
+  Job job;
+  job.entries = entries;
+  job.closed_loop = true;
+  job.max_concurrency =
+      std::min(options.num_warmups, shape.max_concurrency.value_or(kWarmUpConcurrency));
+  job.id = [&writer](int64_t index) { return writer.id("w", index); };
+  job.message = [&](int64_t index) {
+    const auto& entry = entries[static_cast<size_t>(index)];
+    return writer.message(prompts.build_warm_up(index, entry.input_tokens), entry.output_tokens,
+                          writer.id("w", index));
+  };
+  const auto result = driver.run(job, nullptr);
+  int64_t failures = 0;
+  const record::RequestRow* first_failed = nullptr;
+  for (const auto& row : result.rows) {
+    if (row.status == record::Status::kOk) continue;
+    if (failures++ == 0) first_failed = &row;
+  }
+  if (failures > 0 && hooks.note) {
+    hooks.note(fmt::format("{} of {} warm-up requests failed, the first: {}: {}", failures,
+                           result.rows.size(), status_name(first_failed->status),
+                           first_failed->error));
+  }
+}
+
+}  // namespace
+
+Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint,
+                           std::shared_ptr<const workload::PromptBuilder> prompts,
+                           const BenchHooks& hooks) {
+  const auto shape = load_shape(options);
+  if (!shape) return shape.error();
+  const auto schedule = make_schedule(options, shape.value());
+  if (!schedule) return schedule.error();
+  const auto body =
+      make_body_options(options, *endpoint.dialect, endpoint.model, endpoint.counts_every_chunk());
+  if (!body) return body.error();
+  const auto count = static_cast<int64_t>(schedule.value().entries.size());
+  const auto connections_max = connection_limit(shape.value(), count);
+  if (!connections_max) return connections_max.error();
+
+  RunFacts facts{.options = options,
+                 .shape = shape.value(),
+                 .schedule = schedule.value(),
+                 .body = body.value(),
+                 .endpoint = endpoint,
+                 .prompts = *prompts};
+  facts.started_realtime_ns = core::realtime_ns();
+  const MessageWriter writer{
+      endpoint, body.value(), endpoint.headers,
+      fmt::format("prony-{:08x}", static_cast<uint32_t>(facts.started_realtime_ns / 1000))};
+
+  Driver::Options driving;
+  driving.worker = worker_options(options, shape.value(), endpoint, connections_max.value());
+  driving.threads = static_cast<int>(options.threads);
+  driving.cores = options.cores;
+  Driver driver(driving, hooks.interrupt);
+  driver.open_connections(connections_ahead(options, shape.value(), endpoint, count));
+  if (options.num_warmups > 0) {
+    warm_up(driver, options, shape.value(), schedule.value(), *prompts, writer, hooks);
+  }
+
+  Job job;
+  job.entries = schedule.value().entries;
+  job.closed_loop = shape.value().closed_loop;
+  job.max_concurrency = shape.value().max_concurrency;
+  if (options.duration_s) {
+    job.duration_ns = static_cast<core::Nanos>(std::llround(*options.duration_s * 1e9));
+  }
+  job.drain_ns = static_cast<core::Nanos>(std::llround(options.drain_s * 1e9));
+  job.id = [&writer](int64_t index) { return writer.id("", index); };
+  job.message = [&](int64_t index) {
+    const auto& entry = schedule.value().entries[static_cast<size_t>(index)];
+    return writer.message(prompts->build(entry), entry.output_tokens, writer.id("", index));
+  };
+  facts.environment = telemetry::capture_environment();
+  telemetry::HostSampler host;
+  host.start();
+  auto load = driver.run(job, hooks.progress);
+  const auto shares = host.shares();
+  if (shares) facts.environment.steal_fraction = shares->steal;
+
+  BenchRun run;
+  run.summary.open_loop = !shape.value().closed_loop && !shape.value().at_once;
+  run.summary.goodput = options.goodput;
+  run.summary.requested_rate_per_s = shape.value().rate_per_s;
+  run.record = make_record(facts, load, run.summary);
+  run.rows = std::move(load.rows);
+  judge(options, run.record.metrics, run);
+  return run;
+}
+
+void judge(const BenchOptions& options, const record::Metrics& metrics, BenchRun& run) {
+  const auto value_text = [](const record::SloTermVerdict& verdict) {
+    return verdict.value ? fmt::format("{:.6g}", *verdict.value) : std::string("unknown");
+  };
+  if (!options.slo.empty()) {
+    const auto verdict = record::evaluate_slo(options.slo, metrics);
+    run.record.slo = record::slo_verdict_to_json(verdict);
+    for (const auto& term : verdict.terms) {
+      const auto text =
+          fmt::format("--slo {}: got {}", core::slo_text(term.term), value_text(term));
+      if (!term.met) {
+        run.undecided_rules.push_back(text + " (too few samples, or none)");
+      } else if (!*term.met) {
+        run.broken_rules.push_back(text);
+      }
+    }
+  }
+  for (const auto& term : record::evaluate_slo(options.fail_if, metrics).terms) {
+    const auto text =
+        fmt::format("--fail-if {}: got {}", core::slo_text(term.term), value_text(term));
+    if (!term.met) {
+      run.undecided_rules.push_back(text + " (too few samples, or none)");
+    } else if (*term.met) {
+      run.broken_rules.push_back(text);
+    }
+  }
+  const auto attempted = metrics.attempted.value_or(0);
+  if (options.max_error_rate && attempted > 0) {
+    const double rate =
+        static_cast<double>(metrics.failed.value_or(0)) / static_cast<double>(attempted);
+    if (rate > *options.max_error_rate) {
+      run.broken_rules.push_back(
+          fmt::format("--max-error-rate {:g}: got {:.4g}", *options.max_error_rate, rate));
+    }
+  }
+}
+
+}  // namespace prony::load
