@@ -77,7 +77,7 @@ function check(condition, message) {
   assert.ok(condition, message);
 }
 
-async function openPage(browser, name, view) {
+async function openPage(browser, name, view, withFigures) {
   const requests = [], messages = [];
   const file = pathToFileURL(path.join(folder, `${name}.html`)).href;
   const context = await browser.newContext({
@@ -99,6 +99,7 @@ async function openPage(browser, name, view) {
   });
   const begin = process.hrtime.bigint();
   await page.goto(file, { waitUntil: 'load', timeout: 30_000 });
+  if (withFigures && kPages[name].length > 0) await page.waitForSelector('html[data-drawn="all"]', { timeout: 30_000 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const openMs = Number(process.hrtime.bigint() - begin) / 1e6;
   return { page, requests, messages, openMs };
@@ -139,6 +140,7 @@ function checkContent(name, seen) {
   }
   if (name === 'emulated') check(everyCard('emulated h100-sxm'), 'emulated: not on every card');
   if (name === 'predicted') check(everyCard('predicted'), 'predicted: not on every card');
+  if (name === 'all_failed') check(/No request completed/.test(seen.verdict), `all_failed: ${seen.verdict}`);
   if (name === 'all_failed') check(/^10 failures of 10/.test(seen.failures), `all_failed: ${seen.failures}`);
 }
 
@@ -201,7 +203,7 @@ try {
   if (!withFigures) console.log('note: this build has no figures; checking the tables alone');
   for (const name of Object.keys(kPages)) {
     for (const view of kViews) {
-      const { page, requests, messages, openMs } = await openPage(browser, name, view);
+      const { page, requests, messages, openMs } = await openPage(browser, name, view, withFigures);
       const seen = await page.evaluate(inspect);
       if (shots) {
         fs.mkdirSync(shots, { recursive: true });

@@ -15,9 +15,24 @@ interface Figure {
 const figures: Figure[] = [];
 let log = false;
 
+function draw(figure: Figure, theme: Theme): void {
+  figure.chart.setOption(figure.option(theme), { notMerge: true });
+}
+
 function redraw(): void {
   const theme = readTheme();
-  for (const figure of figures) figure.chart.setOption(figure.option(theme), { notMerge: true });
+  for (const figure of figures) draw(figure, theme);
+}
+
+/** One figure a task, so that the page can be read and scrolled while the rest is drawn. */
+function drawOneByOne(next = 0): void {
+  const figure = figures[next];
+  if (!figure) {
+    document.documentElement.dataset['drawn'] = 'all';
+    return;
+  }
+  draw(figure, readTheme());
+  setTimeout(() => drawOneByOne(next + 1));
 }
 
 function add(element: HTMLElement, option: (theme: Theme) => Option): void {
@@ -72,6 +87,6 @@ if (data) {
   log = prefersLog(data.cdf);
   addFigures(data);
   connectScaleButtons();
-  redraw();
   followThePage();
+  setTimeout(() => drawOneByOne());
 }

@@ -90,7 +90,9 @@ void write_system(Html& html, const Page& page) {
 void write_environment(Html& html, const Page& page) {
   const auto& e = page.record.environment;
   const auto& run = page.record.run;
-  html.raw("<section><h2>Environment of the client</h2>\n");
+  html.raw("<section><h2>Environment");
+  if (page.record.source == record::Source::kMeasured) html.raw(" of the client");
+  html.raw("</h2>\n");
   {
     FactTable table(html);
     table.add("processor", e.cpu);

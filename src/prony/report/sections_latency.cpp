@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "prony/report/format.hpp"
 #include "prony/report/report.hpp"
 #include "prony/report/sections.hpp"
@@ -125,8 +128,9 @@ std::string window_text(const Page& page) {
 
 void write_distributions(Html& html, const Page& page) {
   html.raw("<section id=\"latency\"><div class=\"bar\"><h2>Latency</h2>");
-  const bool drawable = has_figures() && page.has_rows && page.figures.any();
-  if (drawable) {
+  const bool any = std::any_of(page.figures.cdf.begin(), page.figures.cdf.end(),
+                               [](const auto& figure) { return figure.points.n > 0; });
+  if (has_figures() && any) {
     html.raw(
         "<div class=\"switch\" role=\"group\" aria-label=\"Scale of the latency axis\">"
         "<button type=\"button\" data-scale=\"linear\">linear</button>"
@@ -134,7 +138,7 @@ void write_distributions(Html& html, const Page& page) {
   }
   html.raw("</div>\n");
   const auto& m = page.record.metrics;
-  if (m.completed && m.failed) {
+  if (m.completed && m.failed && *m.completed > 0) {
     html.raw("<p class=\"note\">Share of values at or below each latency, of ");
     html.text(format_count(*m.completed)).raw(" completed requests");
     if (*m.failed > 0)
@@ -143,6 +147,11 @@ void write_distributions(Html& html, const Page& page) {
   }
   if (note_missing_figures(html, page)) {
     html.raw("</section>\n");
+    return;
+  }
+  if (!any) {
+    html.raw(
+        "<p class=\"note\">No request completed, so there is nothing to draw.</p></section>\n");
     return;
   }
   html.raw("<div class=\"panels\">\n");
@@ -167,6 +176,8 @@ void write_latency_table(Html& html, const Page& page) {
       {"Queue", "waiting inside the system", m.queue_ms},
       {"Connect", "opening a connection, where one was opened", m.connect_ms},
   };
+  const auto filled = [](const TableRow& row) { return row.stats.known() && row.stats.n != 0; };
+  if (std::none_of(std::begin(rows), std::end(rows), filled)) return;
   html.raw(
       "<section><h2>All latencies <span class=\"unit\">ms</span></h2><div class=\"scroll\">"
       "<table class=\"wide\"><thead><tr><th></th><th class=\"num\">n</th>"
@@ -175,7 +186,7 @@ void write_latency_table(Html& html, const Page& page) {
       "<th class=\"num\">max</th><th class=\"num\">mean</th><th class=\"num\">sd</th>"
       "<th class=\"num\">min</th></tr></thead><tbody>\n");
   for (const auto& row : rows) {
-    if (row.stats.known() && row.stats.n != 0) write_latency_row(html, row);
+    if (filled(row)) write_latency_row(html, row);
   }
   html.raw(
       "</tbody></table></div><p class=\"note\">A percentile stands where at least ten values lie "
@@ -203,7 +214,7 @@ void write_latency_table(Html& html, const Page& page) {
 
 void write_origins(Html& html, const Page& page) {
   const auto& m = page.record.metrics;
-  if (!m.ttft_intended_ms.known() && !m.e2e_intended_ms.known()) return;
+  if (!m.ttft_intended_ms.p50 && !m.e2e_intended_ms.p50) return;
   html.raw(
       "<section><h2>Two clocks for one wait <span class=\"unit\">ms</span></h2>"
       "<p class=\"note\">Left: from the moment the request was sent. Right: from the moment it "

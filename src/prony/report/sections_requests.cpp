@@ -81,7 +81,8 @@ void write_errors(Html& html, const Page& page) {
     html.text(fmt::format("{} {} of {}", format_count(*m.failed),
                           *m.failed == 1 ? "failure" : "failures", format_count(*m.attempted)));
   } else {
-    html.raw("Failures are not known for this kind of run");
+    html.raw("Not known for this kind of run</p></section>\n");
+    return;
   }
   html.raw(
       "</p>\n<div class=\"scroll\"><table><thead><tr><th>status</th><th class=\"num\">requests</th>"

@@ -253,9 +253,13 @@ void write_header(Html& html, const Page& page) {
 void write_verdict(Html& html, const Page& page) {
   const auto& validity = page.record.validity;
   if (validity.valid) {
-    html.raw(
-        "<section class=\"verdict valid\" aria-label=\"Validity\"><h2>Valid</h2>"
-        "<p>No check on the client, the host or the run spoke against these numbers.</p>");
+    html.raw("<section class=\"verdict valid\" aria-label=\"Validity\"><h2>Valid</h2><p>");
+    if (page.record.source == Source::kMeasured) {
+      html.raw("No check on the client, the host or the run spoke against these numbers.");
+    } else {
+      html.raw("Computed, not measured; no check spoke against these numbers.");
+    }
+    html.raw("</p>");
   } else {
     html.raw(
         "<section class=\"verdict invalid\" role=\"alert\" aria-label=\"Validity\">"
@@ -277,6 +281,9 @@ void write_verdict(Html& html, const Page& page) {
         "happened.</p>");
   }
   const auto& m = page.record.metrics;
+  if (m.completed == 0) {
+    html.raw("<p class=\"caveat\">No request completed, so there is no latency to show.</p>");
+  }
   if (m.steady == false) {
     html.raw("<p class=\"caveat\">Not steady: latency changed by ");
     html.text(m.steady_change ? format_percent(*m.steady_change) : "more than noise");
