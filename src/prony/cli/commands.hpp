@@ -11,6 +11,7 @@ namespace prony::cli {
 using Arguments = std::vector<std::string>;  // after the command's name
 
 int run_bench(const Arguments& arguments);
+int run_cost(const Arguments& arguments);
 int run_mock(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 
