@@ -90,13 +90,13 @@ void write_errors(Html& html, const Page& page) {
   html.raw("<tr><th scope=\"row\">ok</th>");
   count_cell(html, m.completed);
   html.raw("<td class=\"num\">").text(share_text(m.completed.value_or(0), m.attempted));
-  html.raw("</td><td>whole answer with its end marker</td><td></td></tr>\n");
+  html.raw("</td><td class=\"meaning\">whole answer with its end marker</td><td></td></tr>\n");
   const auto messages = first_messages(page.population);
   for (const auto& [status, count] : m.errors) {
     html.raw("<tr class=\"bad\"><th scope=\"row\">").text(shorten(status, 40)).raw("</th>");
     count_cell(html, count);
     html.raw("<td class=\"num\">").text(share_text(count, m.attempted)).raw("</td>");
-    text_cell(html, meaning_of(status));
+    html.raw("<td class=\"meaning\">").text(meaning_of(status)).raw("</td>");
     const auto message = messages.find(status);
     html.raw("<td class=\"message\">");
     if (message != messages.end()) html.text(shorten(message->second, 300));
