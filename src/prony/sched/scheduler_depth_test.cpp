@@ -211,6 +211,40 @@ TEST(Loads, TheOnlyRunningRequestTakesBackBlocksOfALoadThatIsDone) {
   EXPECT_EQ(s.step(), "0@0+48*");  // computed here, not loaded again
 }
 
+// A load holds two blocks, the first request is about to return one, and the second, which needs
+// two, is preempted while nobody has a row: the plan is empty. No executor sees that plan, so the
+// preemption must be told with the next one, unless the request has left by then.
+TEST(Loads, APreemptionInAnEmptyPlanIsToldInTheNext) {
+  for (const bool leaves : {false, true}) {
+    Stepper s({.block_count = 6,
+               .max_tokens_per_step = 31,
+               .max_sequences = 4,
+               .max_context = 96,
+               .depth = 3,
+               .reserve_full_input = false});
+    s.add(32, 1, {}, 0, 31);
+    s.add(15, 2);
+    const Handle victim = s.add(76, 1);
+    EXPECT_EQ(rows_of(s->plan()), "1@0+15* 2@0+16");
+    EXPECT_EQ(rows_of(s->plan()), "1@15+1* 2@16+30");
+    for (int i = 0; i < 2; ++i) {
+      const StepPlan& empty = s->plan();
+      EXPECT_TRUE(empty.empty());
+      EXPECT_EQ(empty.preempted, std::vector<Handle>{victim});
+      s->commit();
+    }
+    EXPECT_EQ(s->stats().steps_in_flight, 0);
+    if (leaves) {
+      EXPECT_TRUE(s->abort(victim));
+      EXPECT_EQ(s.add(20, 1), victim);  // the same handle, another request
+    }
+    const StepPlan& next = s->plan();
+    EXPECT_EQ(rows_of(next), leaves ? "2@0+20*" : "2@0+31");
+    EXPECT_EQ(next.preempted, leaves ? std::vector<Handle>{} : std::vector<Handle>{victim});
+    EXPECT_EQ(audit(s), "");
+  }
+}
+
 TEST(Loads, AreNotStartedWithoutAFreeSequence) {
   Stepper s({.block_count = 4, .max_sequences = 1, .max_context = 64});
   s.add(16, 20);

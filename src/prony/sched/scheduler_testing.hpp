@@ -96,7 +96,6 @@ class World {
   uint64_t stream_hash() const { return stream_hash_; }
   int64_t refused() const { return refused_; }
   int64_t loads() const { return loads_; }
-  int64_t carried_over() const { return carried_over_; }
   int64_t finished_preempted() const { return finished_preempted_; }
 
  private:
@@ -149,7 +148,6 @@ class World {
   std::vector<std::vector<uint64_t>> past_;  // histories of finished requests, for later turns
   uint64_t added_ = 0;
   int64_t refused_ = 0, loads_ = 0, finished_ = 0, aborted_ = 0, finished_preempted_ = 0;
-  int64_t carried_over_ = 0;
 };
 
 }  // namespace prony::sched::testing

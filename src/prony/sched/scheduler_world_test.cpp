@@ -235,7 +235,6 @@ void World::make_plan() {
 
 void World::take_preempted(const StepPlan& plan) {
   for (const Handle handle : carried_) {
-    ++carried_over_;
     if (std::find(plan.preempted.begin(), plan.preempted.end(), handle) == plan.preempted.end()) {
       fail("a preemption in an empty plan was not told again");
     }
