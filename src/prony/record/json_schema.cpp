@@ -181,14 +181,6 @@ std::string describe(const Json& json) {
   return "'" + text + "'";
 }
 
-Result<Json> parse_document(std::string_view text, std::string_view name) {
-  try {
-    return core::parse_json(text, name);
-  } catch (const Json::out_of_range&) {
-    return invalid_argument(fmt::format("{}: holds a number beyond the range of a double", name));
-  }
-}
-
 Result<void> check_schema(const Json& document, const Json& schema, std::string_view name) {
   return Checker(schema, name).check(document, schema, "", 0);
 }

@@ -19,10 +19,6 @@ inline constexpr int kDepthMax = 64;
 Result<void> check_schema(const core::Json& document, const core::Json& schema,
                           std::string_view name);
 
-/// core::parse_json, and an Error too for a number that no double holds (1e999), for which the JSON
-/// library throws something that parse_json does not expect.
-Result<core::Json> parse_document(std::string_view text, std::string_view name);
-
 /// What was found, short, for messages: "null", "'text'", "12", "an object".
 std::string describe(const core::Json& json);
 

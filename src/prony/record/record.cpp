@@ -1,7 +1,6 @@
 #include "prony/record/record.hpp"
 
 #include "prony/core/file.hpp"
-#include "prony/record/json_schema.hpp"
 
 namespace prony::record {
 
@@ -28,7 +27,7 @@ Result<void> write_record(const std::string& path, const Record& record) {
 Result<Record> read_record(const std::string& path) {
   const auto text = core::read_file(path);
   if (!text) return text.error();
-  const auto json = parse_document(*text, path);
+  const auto json = core::parse_json(*text, path);
   if (!json) return json.error();
   return record_from_json(*json, path);
 }

@@ -354,7 +354,7 @@ Result<std::vector<RequestRow>> read_rows(const std::string& path) {
     const auto line = std::string_view(*text).substr(begin, end - begin);
     const auto where = fmt::format("{}:{}", path, ++line_number);
     begin = end + 1;
-    const auto json = parse_document(line, where);
+    const auto json = core::parse_json(line, where);
     if (!json) return json.error();
     auto row = row_from_json(*json, where);
     if (!row) return row.error();
