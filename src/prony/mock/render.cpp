@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace prony::mock {
 namespace {
@@ -107,14 +108,18 @@ void Renderer::append_line(std::string& to, std::string_view text) const {
   to += plan_.wire.line_end;
 }
 
-void Renderer::append_event(std::string& to, std::string_view data) {
-  const std::string_view field = plan_.wire.space_after_colon ? "data: " : "data:";
+void Renderer::append_fields(std::string& to) {
   if (plan_.wire.id_event_retry) {
     append_line(to, "event: message");
     append_line(to, fmt::format("id: {}", events_));
     if (events_ == 0) append_line(to, "retry: 3000");
   }
   ++events_;
+}
+
+void Renderer::append_data(std::string& to, std::string_view data) {
+  const std::string_view field = plan_.wire.space_after_colon ? "data: " : "data:";
+  append_fields(to);
   if (const size_t at = break_point(data); plan_.wire.two_data_lines && at < data.size()) {
     to += field;
     append_line(to, data.substr(0, at));
@@ -122,6 +127,18 @@ void Renderer::append_event(std::string& to, std::string_view data) {
   }
   to += field;
   append_line(to, data);
+}
+
+void Renderer::append_event(std::string& to, const Step& step) {
+  if (plan_.wire.two_data_lines) {
+    scratch_.clear();
+    append_payload(scratch_, step);
+    return append_data(to, scratch_);
+  }
+  append_fields(to);
+  to += plan_.wire.space_after_colon ? "data: " : "data:";
+  append_payload(to, step);
+  to += plan_.wire.line_end;
 }
 
 void Renderer::append(std::string& to, const Step& step) {
@@ -135,111 +152,130 @@ void Renderer::append(std::string& to, const Step& step) {
       append_line(to, "error: " + error_body("the slot was lost", "server_error", 500));
       break;
     case StepKind::kDone:
-      append_event(to, "[DONE]");
+      append_data(to, "[DONE]");
       if (!plan_.wire.final_blank) return;
       break;
     case StepKind::kPartOfEvent: {
       std::string event;
-      append_event(event, chunk({.kind = StepKind::kTokens,
-                                 .first_token = step.total_tokens,
-                                 .tokens = 1,
-                                 .total_tokens = step.total_tokens}));
+      append_event(event, {.kind = StepKind::kTokens,
+                           .first_token = step.total_tokens,
+                           .tokens = 1,
+                           .total_tokens = step.total_tokens});
       to += event.substr(0, event.size() / 2);
       return;
     }
     case StepKind::kEnd:
       return;
     default:
-      append_event(to, chunk(step));
+      append_event(to, step);
       break;
   }
   append_line(to, "");
 }
 
-std::string Renderer::usage(int64_t completion_tokens) const {
-  return fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{}}})",
-                     facts_.prompt_tokens, completion_tokens,
-                     facts_.prompt_tokens + completion_tokens);
+void Renderer::append_usage(std::string& to, int64_t completion_tokens) const {
+  fmt::format_to(std::back_inserter(to),
+                 R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{}}})",
+                 facts_.prompt_tokens, completion_tokens, facts_.prompt_tokens + completion_tokens);
 }
 
-std::string Renderer::delta(const Step& step) const {
-  std::string body = "{";
+void Renderer::append_delta(std::string& to, const Step& step) const {
+  to += '{';
   const bool role = step.kind == StepKind::kRole ||
                     (step.kind == StepKind::kTokens && plan_.role == Role::kInEveryChunk);
-  if (role) body += R"("role":"assistant",)";
-  const auto field = [&](std::string_view name, std::string_view value) {
-    body += fmt::format("\"{}\":", name);
-    append_json_string(body, value);
-  };
+  if (role) to += R"("role":"assistant",)";
   if (step.kind == StepKind::kRole) {
-    return body + (plan_.role == Role::kNullContent ? R"("content":null})" : R"("content":""})");
+    to += plan_.role == Role::kNullContent ? R"("content":null)" : R"("content":"")";
+  } else if (step.kind == StepKind::kEmpty) {
+    to += R"("content":"")";
+  } else if (step.kind == StepKind::kTokens) {
+    const std::string text = tokens_text(plan_.text, step.first_token, step.tokens);
+    const bool thinking = step.first_token < plan_.tokens / 2;
+    if (plan_.channel == Channel::kToolCall) {
+      const bool first = step.first_token == 0;
+      to += R"("tool_calls":[{"index":0,)";
+      if (first) to += R"("id":"call_1","type":"function",)";
+      to += first ? R"("function":{"name":"lookup","arguments":)" : R"("function":{"arguments":)";
+      append_json_string(to, text);
+      to += "}}]";
+    } else {
+      to += !thinking || plan_.channel == Channel::kContent ? R"("content":)"
+            : plan_.channel == Channel::kReasoning          ? R"("reasoning":)"
+                                                            : R"("reasoning_content":)";
+      append_json_string(to, text);
+    }
   }
-  if (step.kind == StepKind::kEmpty) return body + R"("content":""})";
-  if (step.kind != StepKind::kTokens) return body + "}";
-  const std::string text = tokens_text(plan_.text, step.first_token, step.tokens);
-  const bool thinking = step.first_token < plan_.tokens / 2;
-  if (plan_.channel == Channel::kReasoning && thinking) {
-    field("reasoning", text);
-  } else if (plan_.channel == Channel::kReasoningContent && thinking) {
-    field("reasoning_content", text);
-  } else if (plan_.channel == Channel::kToolCall) {
-    body += R"("tool_calls":[{"index":0,)";
-    if (step.first_token == 0) body += R"("id":"call_1","type":"function",)";
-    body += R"("function":{)";
-    if (step.first_token == 0) body += R"("name":"lookup",)";
-    field("arguments", text);
-    body += "}}]";
-  } else {
-    field("content", text);
-  }
-  return body + "}";
+  to += '}';
 }
 
-std::string Renderer::choice(const Step& step) const {
-  std::string body = R"({"index":0,)";
+void Renderer::append_choice(std::string& to, const Step& step) const {
+  to += R"({"index":0,)";
   if (facts_.chat) {
-    body += R"("delta":)" + delta(step);
+    to += R"("delta":)";
+    append_delta(to, step);
   } else {
-    body += R"("text":)";
-    append_json_string(body, step.kind == StepKind::kTokens
-                                 ? tokens_text(plan_.text, step.first_token, step.tokens)
-                                 : "");
+    to += R"("text":)";
+    const bool text = step.kind == StepKind::kTokens;
+    append_json_string(to, text ? tokens_text(plan_.text, step.first_token, step.tokens) : "");
   }
-  body += R"(,"logprobs":null,"finish_reason":)";
-  const bool finishes = step.kind == StepKind::kFinish || step.finishes;
-  body += finishes ? "\"" + plan_.finish_reason + "\"" : "null";
-  return body + "}";
+  to += R"(,"logprobs":null,"finish_reason":)";
+  if (step.kind == StepKind::kFinish || step.finishes) {
+    append_json_string(to, plan_.finish_reason);
+  } else {
+    to += "null";
+  }
+  to += '}';
 }
 
-std::string Renderer::chunk(const Step& step) const {
+void Renderer::append_payload(std::string& to, const Step& step) const {
   switch (step.kind) {
     case StepKind::kError:
-      return error_body("the engine died", "InternalServerError", 500);
+      to += error_body("the engine died", "InternalServerError", 500);
+      break;
     case StepKind::kGarbage:
-      return R"({"id":"broken","choices":[{"delta":{"conte)";
+      to += R"({"id":"broken","choices":[{"delta":{"conte)";
+      break;
     case StepKind::kUsage:
-      return head_ + R"(,"choices":[],"usage":)" + usage(step.total_tokens) + "}";
+      to += head_;
+      to += R"(,"choices":[],"usage":)";
+      append_usage(to, step.total_tokens);
+      to += '}';
+      break;
     case StepKind::kNoChoices:
-      return step.total_tokens % 2 == 0 ? head_ + "}" : head_ + R"(,"choices":null})";
+      to += head_;
+      to += step.total_tokens % 2 == 0 ? "}" : R"(,"choices":null})";
+      break;
     default:
+      append_chunk(to, step);
       break;
   }
-  std::string body = head_ + R"(,"choices":[)" + choice(step) + "]";
+}
+
+void Renderer::append_chunk(std::string& to, const Step& step) const {
+  to += head_;
+  to += R"(,"choices":[)";
+  append_choice(to, step);
+  to += ']';
   if (step.kind == StepKind::kProgress) {
-    body += fmt::format(R"(,"prompt_progress":{{"total":{0},"cache":0,"processed":{0}}})",
-                        facts_.prompt_tokens);
+    to += fmt::format(R"(,"prompt_progress":{{"total":{0},"cache":0,"processed":{0}}})",
+                      facts_.prompt_tokens);
   }
-  if (step.huge) body += R"(,"padding":")" + std::string(kHugeBytes, 'x') + "\"";
+  if (step.huge) {
+    to += R"(,"padding":")";
+    to.append(kHugeBytes, 'x');
+    to += '"';
+  }
   const bool finishes = step.kind == StepKind::kFinish || step.finishes;
   const bool in_chunk = plan_.usage == Usage::kEveryChunk ||
                         (plan_.usage == Usage::kAsAsked && facts_.continuous_usage) ||
                         (plan_.usage == Usage::kWithFinish && finishes);
   if (in_chunk) {
-    body += R"(,"usage":)" + usage(step.total_tokens);
+    to += R"(,"usage":)";
+    append_usage(to, step.total_tokens);
   } else if (plan_.usage == Usage::kNullInChunks) {
-    body += R"(,"usage":null)";
+    to += R"(,"usage":null)";
   }
-  return body + "}";
+  to += '}';
 }
 
 std::string Renderer::whole() const {
@@ -254,7 +290,10 @@ std::string Renderer::whole() const {
     append_json_string(body, text);
   }
   body += fmt::format(R"(,"logprobs":null,"finish_reason":"{}"}}])", plan_.finish_reason);
-  if (plan_.usage != Usage::kNever) body += R"(,"usage":)" + usage(plan_.tokens);
+  if (plan_.usage != Usage::kNever) {
+    body += R"(,"usage":)";
+    append_usage(body, plan_.tokens);
+  }
   return body + "}";
 }
 

@@ -31,16 +31,20 @@ class Renderer {
   std::string whole() const;
 
  private:
-  void append_event(std::string& to, std::string_view data);
+  void append_event(std::string& to, const Step& step);
+  void append_data(std::string& to, std::string_view data);
+  void append_fields(std::string& to);
   void append_line(std::string& to, std::string_view text) const;
-  std::string chunk(const Step& step) const;
-  std::string choice(const Step& step) const;
-  std::string delta(const Step& step) const;
-  std::string usage(int64_t completion_tokens) const;
+  void append_payload(std::string& to, const Step& step) const;
+  void append_chunk(std::string& to, const Step& step) const;
+  void append_choice(std::string& to, const Step& step) const;
+  void append_delta(std::string& to, const Step& step) const;
+  void append_usage(std::string& to, int64_t completion_tokens) const;
 
   const Plan& plan_;
   const RequestFacts& facts_;
   std::string head_;  // what every chunk begins with, up to "choices"
+  std::string scratch_;
   int64_t events_ = 0;
   bool at_start_ = true;
 };

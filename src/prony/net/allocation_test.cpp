@@ -22,6 +22,9 @@ void* counted_allocate(std::size_t size) {
 }
 }  // namespace
 
+// Where it inlines these, g++ takes the free() of a block from our own operator new for a mistake.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 void* operator new(std::size_t size) {
   return counted_allocate(size);
 }

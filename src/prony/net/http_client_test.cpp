@@ -102,6 +102,13 @@ TEST_P(Framing, OldServersCloseAndSayNoReason) {
   EXPECT_FALSE(good.reusable);
 }
 
+TEST_P(Framing, LastChunkAloneAndZerosInTheData) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_TRUE(exchange(head + "0\r\n\r\n", GetParam()).complete);
+  EXPECT_TRUE(exchange(head + "0\r\nT: 0\r\n\r\n", GetParam()).complete);
+  EXPECT_EQ(exchange(head + "3\r\n000\r\n01\r\n0\r\n0\r\n\r\n", GetParam()).body, "0000");
+}
+
 TEST(HttpClient, APieceNeverSpansTwoChunks) {
   std::string answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 50; ++i) answer += fmt::format("8\r\nchunk {:02}\r\n", i);

@@ -60,6 +60,16 @@ void count_header(size_t& total, Slice name, Slice value, size_t limit, ErrorCod
   if (total > limit) error = http::error::header_limit;
 }
 
+// Beast asserts that a last chunk it has seen the start of ("0 CR LF") has five bytes when it is
+// shown it again. A peer that sends the next byte alone would abort us. Four bytes that begin a
+// chunk with '0' hold no data yet, so waiting for the fifth delays nothing.
+constexpr size_t kLastChunkBytes = 5;
+template <class Parser>
+bool is_short_last_chunk(const Parser& parser, std::string_view again) {
+  return again.size() < kLastChunkBytes && again.starts_with('0') && parser.is_header_done() &&
+         parser.chunked();
+}
+
 }  // namespace
 
 // ---- responses
@@ -75,7 +85,10 @@ struct ResponseParser::Impl {
 
    private:
     void on_request_impl(http::verb, Slice, Slice, int, ErrorCode&) override {}
-    void on_response_impl(int code, Slice, int, ErrorCode&) override { owner_.status = code; }
+    void on_response_impl(int code, Slice, int, ErrorCode& error) override {
+      owner_.status = code;
+      if (code < 100) error = http::error::bad_status;
+    }
     void on_field_impl(http::field field, Slice name, Slice value, ErrorCode& error) override {
       if (is_header_done()) return;  // a trailer
       owner_.take_field(field, view(name), value);
@@ -190,6 +203,7 @@ ResponseParser::Status ResponseParser::feed(std::string_view bytes) {
   } else {
     s.kept.append(bytes);
     std::string_view all = s.kept;
+    if (is_short_last_chunk(*s.parser, all)) return Status::kMore;
     good = s.parse(all);
     // Also when stopped: the sink may have asked for that from within this buffer.
     s.kept.erase(0, s.kept.size() - all.size());
@@ -284,7 +298,7 @@ struct RequestParser::Impl {
   void reset() {
     parser.emplace(*this, limits);
     request = HttpRequest{};
-    expects_continue = started = minor_0 = false;
+    expects_continue = started = minor_0 = cut_line = false;
     header_bytes = 0;
     problem.clear();
   }
@@ -312,6 +326,7 @@ struct RequestParser::Impl {
   bool expects_continue = false;
   bool started = false;
   bool minor_0 = false;
+  bool cut_line = false;  // the unused bytes begin a line that was shown to the parser before
   size_t header_bytes = 0;
   std::string problem;
 };
@@ -325,11 +340,17 @@ size_t RequestParser::feed(std::string_view bytes, Status& status) {
   status = Status::kMore;
   // Empty lines before a request line are forgiven (RFC 9112, section 2.2).
   while (!s.started && used < bytes.size() && (bytes[used] == '\r' || bytes[used] == '\n')) ++used;
+  const bool again = std::exchange(s.cut_line, false);
+  if (again && is_short_last_chunk(*s.parser, bytes)) {
+    s.cut_line = true;
+    return 0;
+  }
   while (used < bytes.size() && !s.parser->is_done()) {
     s.started = true;
     ErrorCode ec;
     used += s.parser->put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), ec);
-    if (ec == http::error::need_more) break;
+    s.cut_line = ec == http::error::need_more;
+    if (s.cut_line) break;
     if (!ec) continue;
     s.problem = error_text(ec);
     status = ec == http::error::header_limit ? Status::kHeaderTooLarge
