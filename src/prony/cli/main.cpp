@@ -21,6 +21,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"bench", "load an endpoint and measure TTFT, TPOT, ITL, E2E, goodput and errors", run_bench},
     {"cost", "what a GPU-hour, a thousand tokens and the energy of one cost", run_cost},
+    {"fit", "calibrate closed forms from measurements, with what the data cannot tell", run_fit},
     {"mock", "an endpoint of exactly known timing, with named faults", run_mock},
     {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
 };
