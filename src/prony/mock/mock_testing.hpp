@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "prony/core/json.hpp"
+#include "prony/mock/faults.hpp"
 #include "prony/mock/mock_server.hpp"
+#include "prony/mock/render.hpp"
 #include "prony/net/event_loop.hpp"
 #include "prony/net/http_client.hpp"
 #include "prony/net/sse.hpp"
@@ -184,5 +186,51 @@ class TestRequest final : net::HttpConnection::Handler, net::SseFramer::Sink {
  public:
   int idle_closes = 0;
 };
+
+inline constexpr int kTokens = 8;
+
+inline Options quick(std::vector<std::string> faults = {}) {
+  Options options;
+  options.ttft_ns = 4 * core::kNanosPerMilli;
+  options.itl_ns = core::kNanosPerMilli;
+  options.faults = std::move(faults);
+  return options;
+}
+
+class Mock {
+ public:
+  explicit Mock(const Options& options)
+      : loop({.spin_ns = 50 * core::kNanosPerMicro}),
+        server(std::move(MockServer::create(loop, options)).value()),
+        request(loop, server->port()) {}
+
+  Outcome stream() { return request.stream(kTokens); }
+
+  net::EventLoop loop;
+  std::unique_ptr<MockServer> server;
+  TestRequest request;
+};
+
+inline std::string words(int64_t count, Text text = Text::kWords) {
+  return tokens_text(text, 0, count);
+}
+
+/// All of the answer arrived as without a fault: `text` of kTokens, finish, usage, end marker.
+inline void expect_whole(const Outcome& o, const std::string& text = words(kTokens)) {
+  EXPECT_TRUE(o.complete);
+  EXPECT_EQ(o.status, 200);
+  EXPECT_EQ(o.text, text);
+  EXPECT_EQ(o.finish_reason, "length");
+  EXPECT_EQ(o.usage_tokens, kTokens);
+  EXPECT_TRUE(o.done);
+  EXPECT_EQ(o.bad_json, 0);
+  EXPECT_EQ(o.errors, 0);
+}
+
+inline std::vector<std::string> fault_names() {
+  std::vector<std::string> names;
+  for (const Fault& fault : all_faults()) names.emplace_back(fault.name);
+  return names;
+}
 
 }  // namespace prony::mock
