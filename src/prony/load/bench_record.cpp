@@ -129,7 +129,8 @@ record::Record make_record(const RunFacts& facts, const LoadResult& load,
   record.workload = make_workload(facts);
   record.environment = facts.environment;
   record.metrics = record::summarize(load.rows, summary);
-  auto check = check_client(load, record.metrics, facts.environment.steal_fraction);
+  auto check =
+      check_client(load, record.metrics, facts.environment.steal_fraction, facts.shape.at_once);
   record.validity = std::move(check.validity);
   record.client = std::move(check.client);
   warn(facts, record.metrics, record.validity);

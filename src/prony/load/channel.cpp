@@ -76,7 +76,7 @@ void Channel::on_connected(core::Nanos t_connect_ns) {
   t_connected_ns_ = t_connect_ns;
   state_ = State::kIdle;
   if (has_request_) {
-    if (fresh_) timeline_.on_connected(t_connect_ns);
+    if (fresh_) timeline_.on_connected(t_connecting_ns_, t_connect_ns);
     send();
     return;
   }

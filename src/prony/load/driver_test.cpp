@@ -298,7 +298,8 @@ TEST(Driver, ConnectionClosedAfterEachAnswer) {
   const auto result = rig.run(rig.job(entries), 4);
   EXPECT_EQ(by_status(result), (std::map<Status, int>{{Status::kOk, 60}}));
   EXPECT_EQ(server.requests, 60);
-  for (const auto& row : result.rows) EXPECT_EQ(row.retries, 0);
+  // The answer did not announce the close: a request may have met it half-way, and went again.
+  for (const auto& row : result.rows) EXPECT_LE(row.retries, 1);
 }
 
 TEST(Driver, ADeadKeptAliveConnectionIsResentOnce) {

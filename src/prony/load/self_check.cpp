@@ -135,14 +135,23 @@ std::optional<Shift> client_shift(std::span<const double> measured_ms,
 }
 
 SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
-                       std::optional<double> steal_fraction, const SelfCheckLimits& limits) {
+                       std::optional<double> steal_fraction, bool at_once,
+                       const SelfCheckLimits& limits) {
   SelfCheck out;
   const auto& client = load.client;
   const auto shares = shares_of(load);
   const auto ttft = client_shift(shares.ttft, shares.ttft_share);
   const auto intended = client_shift(shares.intended, shares.intended_share);
   check_shift(ttft, "ttft_ms", limits, out.validity);
-  check_shift(intended, "ttft_intended_ms", limits, out.validity);
+  if (at_once) {
+    const auto last = load.client.issue_lag_ns.quantile(1.0);
+    if (last && to_ms(static_cast<core::Nanos>(*last)) > limits.share_ms) {
+      out.validity.warnings.push_back(fmt::format("sending everything at once took {:.2f} ms",
+                                                  to_ms(static_cast<core::Nanos>(*last))));
+    }
+  } else {
+    check_shift(intended, "ttft_intended_ms", limits, out.validity);
+  }
   check_counts(client, limits, out.validity);
   if (steal_fraction && *steal_fraction > limits.steal) {
     out.validity.refuse(

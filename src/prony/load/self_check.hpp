@@ -39,7 +39,10 @@ struct SelfCheck {
   record::Validity validity;
   core::Json client;  // the record's section of that name
 };
+/// `at_once`: everything was meant at one instant, which no client can keep, so the time that the
+/// sending took is a warning and no reason.
 SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
-                       std::optional<double> steal_fraction, const SelfCheckLimits& limits = {});
+                       std::optional<double> steal_fraction, bool at_once,
+                       const SelfCheckLimits& limits = {});
 
 }  // namespace prony::load

@@ -33,7 +33,7 @@ LoadResult run_of(size_t n, core::Nanos lag_ns, core::Nanos write_ns = 10'000) {
 }
 
 std::vector<std::string> reasons(const LoadResult& load, std::optional<double> steal = 0.0) {
-  const auto check = check_client(load, {}, steal);
+  const auto check = check_client(load, {}, steal, false);
   EXPECT_EQ(check.validity.valid, check.validity.reasons.empty());
   return check.validity.reasons;
 }
@@ -47,6 +47,14 @@ TEST(SelfCheck, LateSendsMoveTheIntendedTtft) {
   EXPECT_THAT(reasons(run_of(1000, 900'000)), IsEmpty());
   EXPECT_THAT(reasons(run_of(1000, 1'100'000)),
               ElementsAre(HasSubstr("moves p99 of ttft_intended_ms")));
+}
+
+TEST(SelfCheck, ABurstCannotBeSentInNoTime) {
+  auto load = run_of(1000, 5'000'000);
+  load.client.issue_lag_ns.record(5'000'000);
+  const auto check = check_client(load, {}, 0.0, true);
+  EXPECT_TRUE(check.validity.valid);
+  EXPECT_THAT(check.validity.warnings, ElementsAre(HasSubstr("took 5.0")));
 }
 
 TEST(SelfCheck, AWaitForAPlaceIsNoLag) {
@@ -108,14 +116,14 @@ TEST(SelfCheck, FailedRequestsAreNotJudged) {
   auto load = run_of(1000, 5'000'000);
   for (auto& row : load.rows) row.status = record::Status::kStreamError;
   EXPECT_THAT(reasons(load), IsEmpty());
-  const auto check = check_client(load, {}, 0.0);
+  const auto check = check_client(load, {}, 0.0, false);
   EXPECT_TRUE(check.client["ttft_share"].is_null());
 }
 
 TEST(SelfCheck, ClientSectionHoldsItsNumbers) {
   auto load = run_of(1000, 100'000);
   load.client.read_lag_ns.record(40'000);
-  const auto json = check_client(load, {}, 0.0).client;
+  const auto json = check_client(load, {}, 0.0, false).client;
   EXPECT_EQ(json["token_events"], 10'000);
   EXPECT_EQ(json["loop_busy"].dump(), "[0.5]");
   EXPECT_NEAR(json["read_lag_ms"]["p50"].get<double>(), 0.04, 0.001);

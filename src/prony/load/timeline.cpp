@@ -47,9 +47,11 @@ void Timeline::begin_again() {
   phase_ = Phase::kWaiting;
   stamp_ = {};
   t_last_read_ns_ = last_activity_ns_ = 0;
-  unmerged_ = 0;
+  unmerged_ = suspects_ = 0;
+  suspects_of_this_read_ = false;
   sse_content_type_ = chunked_ = saw_marker_ = false;
   data_events_ = 0;
+  row_.t_connect_begin_ns.reset();
   row_.t_connect_ns.reset();
   row_.t_send_ns.reset();
   row_.t_sent_ns.reset();
@@ -75,6 +77,7 @@ void Timeline::start_read(const net::ReceiveStamp& stamp) {
   stamp_ = stamp;
   t_read_ns_ = t_last_read_ns_ = arrival(stamp);
   unmerged_ = 0;
+  suspects_of_this_read_ = false;
 }
 
 void Timeline::on_head(const net::ResponseHead& head, const net::ReceiveStamp& stamp) {
@@ -89,6 +92,7 @@ void Timeline::on_head(const net::ResponseHead& head, const net::ReceiveStamp& s
 }
 
 void Timeline::on_body(std::string_view piece, const net::ReceiveStamp& stamp) {
+  if (piece.empty()) return;
   start_read(stamp);
   saw_comment_ = saw_event_ = false;
   if (phase_ == Phase::kSniffing) sniff(piece);
@@ -118,11 +122,21 @@ void Timeline::feed(std::string_view piece) {
   if (framer_.overflowed()) fail(Status::kParse, "an event is larger than its limit");
   // Events of one chunk were one write of the server: their common stamp is exact. An event of an
   // earlier write of this read has lost its own.
-  if (chunked_ && unmerged_ > earlier && earlier > 0) {
-    row_.merged_events += earlier;
-    meters_.merged_events += earlier;
+  const bool fresh = unmerged_ > earlier;
+  if (chunked_ && fresh && earlier > 0) {
+    count_merged(earlier);
     unmerged_ -= earlier;
   }
+  const bool in_a_line = piece.back() != '\n' && piece.back() != '\r';
+  if (in_a_line && unmerged_ > 0 && !(chunked_ && fresh)) {
+    suspects_ = unmerged_;
+    suspects_of_this_read_ = true;
+  }
+}
+
+void Timeline::count_merged(int32_t events) {
+  row_.merged_events += events;
+  meters_.merged_events += events;
 }
 
 bool Timeline::on_event(const net::SseEvent& event) {
@@ -166,6 +180,7 @@ void Timeline::on_other_field(std::string_view name, std::string_view value) {
 void Timeline::on_chunk(const Delta& delta) {
   const int32_t tokens = count_.on_chunk(delta);
   if (delta.bears_tokens()) on_token_event(delta, tokens);
+  suspects_ = 0;
   if (delta.finish_reason.empty()) return;
   row_.finish_reason = one_line(delta.finish_reason, 64);
   if (is_abort(delta.finish_reason)) {
@@ -188,9 +203,12 @@ void Timeline::on_token_event(const Delta& delta, int32_t tokens) {
   row_.t_last_token_ns = t_read_ns_;
   row_.events.push_back({t_read_ns_, stamp_.user_ns, tokens});
 
+  if (suspects_ > 0) {
+    count_merged(suspects_);
+    if (suspects_of_this_read_) unmerged_ -= suspects_;
+  }
   if (!chunked_) {  // no chunks to tell writes apart: every event but the last of a read is merged
-    row_.merged_events += unmerged_;
-    meters_.merged_events += unmerged_;
+    count_merged(unmerged_);
     unmerged_ = 0;
   }
   ++unmerged_;

@@ -52,7 +52,11 @@ class Timeline final : private net::SseFramer::Sink {
   /// The same request on another connection, because the first died before a byte came back.
   void begin_again();
 
-  void on_connected(core::Nanos t_ns) { row_.t_connect_ns = t_ns; }
+  /// The connection was opened for this request: its handshake.
+  void on_connected(core::Nanos t_begin_ns, core::Nanos t_ready_ns) {
+    row_.t_connect_begin_ns = t_begin_ns;
+    row_.t_connect_ns = t_ready_ns;
+  }
   /// The send begins. A server that answers before it has read a long request leaves no better
   /// stamp of it, because on_sent() never comes.
   void on_sending(core::Nanos now_ns) { row_.t_send_ns = now_ns; }
@@ -111,6 +115,7 @@ class Timeline final : private net::SseFramer::Sink {
   void start_read(const net::ReceiveStamp& stamp);
   void keep_body(std::string_view piece);
   void feed(std::string_view piece);
+  void count_merged(int32_t events);
   void finish_framing();
   void on_chunk(const Delta& delta);
   void on_token_event(const Delta& delta, int32_t tokens);
@@ -133,6 +138,10 @@ class Timeline final : private net::SseFramer::Sink {
   core::Nanos t_last_read_ns_ = 0;
   core::Nanos last_activity_ns_ = 0;
   int32_t unmerged_ = 0;  // token events of this read that a later write would merge
+  // Token events after which their read went on with the beginning of another event: merged, if
+  // that one bears tokens.
+  int32_t suspects_ = 0;
+  bool suspects_of_this_read_ = false;
   bool sse_content_type_ = false;
   bool chunked_ = false;
   bool saw_comment_ = false;  // in the piece being handled

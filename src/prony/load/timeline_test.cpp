@@ -18,7 +18,7 @@ const std::string kStop = chat_chunk("{}", "stop");
 
 TEST(TimelineOk, StampsOfAnOrdinaryStream) {
   TimelineRig rig;
-  rig.timeline.on_connected(950);
+  rig.timeline.on_connected(940, 950);
   rig.head(2000);
   rig.event(kRole, 3000);
   rig.event(content("a"), 4000);
@@ -35,6 +35,7 @@ TEST(TimelineOk, StampsOfAnOrdinaryStream) {
   EXPECT_EQ(row.error, "");
   EXPECT_EQ(row.http_status, 200);
   EXPECT_EQ(row.t_intended_ns, 900);
+  EXPECT_EQ(row.t_connect_begin_ns, 940);
   EXPECT_EQ(row.t_connect_ns, 950);
   EXPECT_EQ(row.t_send_ns, 1000);
   EXPECT_EQ(row.t_sent_ns, 1001);
@@ -386,7 +387,7 @@ TEST(TimelineActivity, PingsDoNotHideAStall) {
 TEST(TimelineRetry, BeginAgainForgetsTheDeadConnection) {
   TimelineRig rig;
   rig.timeline.begin_again();
-  rig.timeline.on_connected(1500);
+  rig.timeline.on_connected(1400, 1500);
   rig.timeline.on_sent(1600, 1601);
   rig.head(2000);
   rig.event(content("a"), 3000);
@@ -433,6 +434,32 @@ TEST(TimelineMerged, WithoutChunksAnyTwoEventsOfARead) {
   rig.event(content("c"), 4000);
   rig.event("[DONE]", 4100);
   EXPECT_EQ(rig.complete(4100).merged_events, 1);
+}
+
+TEST(TimelineMerged, AReadThatGoesOnWithTheNextTokensBeginning) {
+  for (const bool chunked : {true, false}) {
+    for (const char* next : {"", "token", "finish"}) {
+      TimelineRig rig;
+      auto head = sse_head();
+      head.chunked = chunked;
+      rig.timeline.on_head(head, stamp_at(2000));
+      const std::string second =
+          "data: " + (std::string_view(next) == "finish" ? kStop : content("b")) + "\n\n";
+      // The first event, then (in a write of its own, but the same read) three bytes of the next.
+      rig.event(content("a"), 3000);
+      rig.body(second.substr(0, 3), std::string_view(next).empty() ? 3500 : 3000);
+      rig.body(second.substr(3), 4000);
+      rig.event("[DONE]", 4100);
+      const auto row = rig.complete(4200);
+      EXPECT_EQ(row.merged_events, std::string_view(next) == "token" ? 1 : 0) << next << chunked;
+    }
+  }
+  TimelineRig rig;  // many small writes of two events in one read: one of the two is late
+  rig.head();
+  const std::string both = "data: " + content("a") + "\n\ndata: " + content("b") + "\n\n";
+  for (size_t at = 0; at < both.size(); at += 3) rig.body(both.substr(at, 3), 3000);
+  rig.event("[DONE]", 4100);
+  EXPECT_EQ(rig.complete(4200).merged_events, 1);
 }
 
 TEST(TimelineStamps, KernelAndUser) {
