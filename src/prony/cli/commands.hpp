@@ -11,9 +11,12 @@ namespace prony::cli {
 using Arguments = std::vector<std::string>;  // after the command's name
 
 int run_bench(const Arguments& arguments);
+int run_catalog(const Arguments& arguments);
 int run_cost(const Arguments& arguments);
 int run_fit(const Arguments& arguments);
+int run_audit(const Arguments& arguments);
 int run_mock(const Arguments& arguments);
+int run_predict(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 
 /// Exit codes of the contract: 0 success; 1 nothing completed, run invalid or a user's rule failed;

@@ -20,9 +20,12 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"bench", "load an endpoint and measure TTFT, TPOT, ITL, E2E, goodput and errors", run_bench},
+    {"catalog", "the data files of models, hardware and engines: list, show, check", run_catalog},
     {"cost", "what a GPU-hour, a thousand tokens and the energy of one cost", run_cost},
     {"fit", "calibrate closed forms from measurements, with what the data cannot tell", run_fit},
+    {"audit", "published claims against physical bounds and their own arithmetic", run_audit},
     {"mock", "an endpoint of exactly known timing, with named faults", run_mock},
+    {"predict", "latency, throughput, memory and bottleneck of a deployment", run_predict},
     {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
 };
 

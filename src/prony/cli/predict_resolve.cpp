@@ -1,0 +1,119 @@
+#include "prony/cli/predict_options.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "prony/catalog/catalog.hpp"
+#include "prony/catalog/hardware_file.hpp"
+
+namespace prony::cli {
+namespace {
+
+using perfmodel::KvDtype;
+using perfmodel::WeightDtype;
+
+WeightDtype published_dtype(catalog::WeightFormat format) {
+  switch (format) {
+    case catalog::WeightFormat::kFp8Block128:
+      return WeightDtype::kFp8Block;
+    case catalog::WeightFormat::kMxfp4Experts:
+      return WeightDtype::kMxfp4;
+    case catalog::WeightFormat::kF32:
+    case catalog::WeightFormat::kF16:
+    case catalog::WeightFormat::kBf16:
+      break;
+  }
+  return WeightDtype::kBf16;
+}
+
+bool is_8bit_or_less(WeightDtype dtype) {
+  return dtype == WeightDtype::kFp8 || dtype == WeightDtype::kFp8Block ||
+         dtype == WeightDtype::kInt8 || dtype == WeightDtype::kFp4;
+}
+
+Result<int32_t> ranks(const char* flag, int64_t value) {
+  if (value >= 1 && value <= 4096) return static_cast<int32_t>(value);
+  return invalid_argument(fmt::format("{}: found {}, expected 1 to 4096", flag, value));
+}
+
+}  // namespace
+
+Result<perfmodel::Deployment> deployment_of(const PredictOptions& o) {
+  if (o.model.empty()) return invalid_argument("--model: missing, expected a name");
+  if (o.hardware.empty()) return invalid_argument("--hardware: missing, expected a name");
+  perfmodel::Deployment d;
+  auto model = catalog::resolve_model(o.model);
+  if (!model) return model.error();
+  d.model = *std::move(model);
+  auto hardware = catalog::resolve_hardware(o.hardware);
+  if (!hardware) return hardware.error();
+  d.hardware = *std::move(hardware);
+  if (o.clock_mhz) {
+    if (!(*o.clock_mhz > 0 && *o.clock_mhz <= 10000)) {
+      return invalid_argument(
+          fmt::format("--clock-mhz: found {}, expected 0 to 10000", *o.clock_mhz));
+    }
+    d.hardware = catalog::at_clock(d.hardware, *o.clock_mhz * 1e6);
+  }
+  auto engine = catalog::resolve_engine(o.engine);
+  if (!engine) return engine.error();
+  d.engine = *std::move(engine);
+  const std::pair<const char*, int64_t> splits[] = {
+      {"--tp", o.tp}, {"--pp", o.pp}, {"--ep", o.ep}, {"--dp", o.dp}};
+  int32_t* const targets[] = {&d.parallel.tp, &d.parallel.pp, &d.parallel.ep, &d.parallel.dp};
+  for (size_t i = 0; i < 4; ++i) {
+    const auto value = ranks(splits[i].first, splits[i].second);
+    if (!value) return value.error();
+    *targets[i] = *value;
+  }
+  d.weights = published_dtype(d.model.weight_format);
+  if (o.weight_dtype != "auto") {
+    const auto dtype = perfmodel::parse_weight_dtype(o.weight_dtype);
+    if (!dtype) return dtype.error();
+    d.weights = *dtype;
+  }
+  d.kv = d.engine.kv_follows_weights && is_8bit_or_less(d.weights) && !d.model.mla ? KvDtype::kFp8
+                                                                                   : KvDtype::kBf16;
+  if (o.kv_dtype != "auto") {
+    const auto dtype = perfmodel::parse_kv_dtype(o.kv_dtype);
+    if (!dtype) return dtype.error();
+    d.kv = *dtype;
+  }
+  d.cuda_graphs = !o.eager;
+  if (!(o.expert_skew >= 1 && o.expert_skew <= 64)) {
+    return invalid_argument(
+        fmt::format("--expert-skew: found {}, expected 1 to 64", o.expert_skew));
+  }
+  d.expert_skew = o.expert_skew;
+  if (o.draft_tokens < 0 || o.draft_tokens > 64) {
+    return invalid_argument(
+        fmt::format("--draft-tokens: found {}, expected 0 to 64", o.draft_tokens));
+  }
+  d.speculation = {static_cast<int32_t>(o.draft_tokens), o.acceptance, o.draft_cost};
+  return d;
+}
+
+Result<perfmodel::ServingLoad> load_of(const PredictOptions& o) {
+  perfmodel::ServingLoad load;
+  load.input_tokens = o.input_len;
+  load.output_tokens = o.output_len;
+  load.concurrency = o.concurrency;
+  load.request_rate = o.request_rate;
+  if (!o.concurrency && !o.request_rate) load.concurrency = 1;
+  load.static_batch = o.static_batch;
+  load.requests = o.num_prompts;
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (const auto& [flag, value, target] :
+       {std::tuple{"--max-num-seqs", o.max_num_seqs, &load.max_sequences},
+        std::tuple{"--max-num-batched-tokens", o.max_batched_tokens, &load.max_step_tokens}}) {
+    if (!value) continue;
+    if (*value < 1 || *value > kMax) {
+      return invalid_argument(fmt::format("{}: found {}, expected 1 or more", flag, *value));
+    }
+    *target = static_cast<int32_t>(*value);
+  }
+  return load;
+}
+
+}  // namespace prony::cli
