@@ -349,6 +349,7 @@ TEST(HttpClient, LongRequestIsSentWholeAndStamped) {
   TestClient client(loop, origin, {format_request("POST", origin, "/", {}, body + "END")});
   const core::Nanos before = core::monotonic_ns();
   client.run();
+  server.join();
   EXPECT_TRUE(client.last().complete);
   EXPECT_THAT(got.substr(0, 200), HasSubstr("Content-Length: 8388611\r\n"));
   EXPECT_EQ(got.size(), got.find("\r\n\r\n") + 4 + body.size() + 3);
@@ -411,6 +412,7 @@ TEST(HttpClient, KernelStampsArePresentOrderedAndBeforeOurs) {
   EventLoop loop;
   TestClient client(loop, local_origin(server.port()), {std::string(kGet)});
   client.run();
+  server.join();
   const auto& r = client.last();
   ASSERT_EQ(r.pieces.size(), static_cast<size_t>(kPieces));
   core::Nanos previous = 0;

@@ -67,7 +67,10 @@ class TestSocket {
   /// Until `mark` is seen, the peer closes or 5 s pass.
   std::string read_until(std::string_view mark) {
     std::string got;
-    while (got.find(mark) == std::string::npos && read_some(got)) {
+    size_t searched = 0;
+    while (got.find(mark, searched) == std::string::npos) {
+      searched = got.size() < mark.size() ? 0 : got.size() - mark.size();
+      if (!read_some(got)) break;
     }
     return got;
   }
@@ -78,7 +81,7 @@ class TestSocket {
     return got;
   }
   bool read_some(std::string& to) {
-    char block[4096];
+    char block[16384];
     const ssize_t n = ::recv(fd_, block, sizeof block, 0);
     if (n <= 0) return false;
     to.append(block, static_cast<size_t>(n));
@@ -124,8 +127,12 @@ class RawServer {
     });
   }
   ~RawServer() {
-    thread_.join();
+    join();
     ::close(listener_);
+  }
+  /// Waits for the script to end; afterwards the test may read what it wrote.
+  void join() {
+    if (thread_.joinable()) thread_.join();
   }
   uint16_t port() const { return port_; }
 

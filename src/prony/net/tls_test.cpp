@@ -133,6 +133,7 @@ TEST(Tls, StreamsWithKernelStamps) {
   TestClient client(loop, tls_origin(server.port()), {std::string(kGet), std::string(kGet)});
   client.wait_for_idle_close = true;
   client.run();
+  server.join();
   ASSERT_TRUE(client.errors.empty()) << client.errors[0].message;
   ASSERT_EQ(client.responses.size(), 2U);
   size_t at = 0;
