@@ -24,9 +24,16 @@
 #pragma once
 #include <cstddef>
 
-// Unrolls the next loop fully (at most 16 turns): accumulator arrays must end up in registers.
+// Unrolls the next loop fully (at most 16 turns): accumulator arrays must end up in registers. Not
+// under AddressSanitizer, whose checks make a compiler work on the unrolled tiles for minutes.
 #if defined(__clang__)
+#if __has_feature(address_sanitizer)
+#define PRONY_UNROLL _Pragma("clang loop unroll(disable)")
+#else
 #define PRONY_UNROLL _Pragma("clang loop unroll(full)")
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PRONY_UNROLL
 #else
 #define PRONY_UNROLL _Pragma("GCC unroll 16")
 #endif

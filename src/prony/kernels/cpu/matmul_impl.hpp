@@ -54,7 +54,7 @@ PRONY_INLINE void accumulate(const TileArgs<float>& t, Tile<V, MR, NV>& acc) {
     PRONY_UNROLL
     for (int j = 0; j < NV; ++j) {
       w[j] = V::load(panel[j / 2] + j % 2 * kLanes);
-      if constexpr (NV == 4) __builtin_prefetch(panel[j / 2] + j % 2 * kLanes + kPrefetchBytes / 4);
+      if constexpr (NV >= 2) __builtin_prefetch(panel[j / 2] + j % 2 * kLanes + kPrefetchBytes / 4);
     }
     fma_step<V, MR, NV>(x, t.x_stride, w, acc);
     ++x;
@@ -74,7 +74,7 @@ PRONY_INLINE void accumulate(const TileArgs<quant::Bf16>& t, Tile<V, MR, NV>& ac
     PRONY_UNROLL
     for (int j = 0; j < NV; ++j) {
       V::load_pairs(panel[j / 2] + j % 2 * 2 * kLanes, even[j], odd[j]);
-      if constexpr (NV == 4) {
+      if constexpr (NV >= 2) {
         __builtin_prefetch(panel[j / 2] + j % 2 * 2 * kLanes + kPrefetchBytes / 2);
       }
     }
@@ -121,14 +121,45 @@ void tile(const TileArgs<Element>& t) {
   }
 }
 
-/// tile<V, Element, rows, NV> for rows in [1, MR].
-template <class V, class Element, int MR, int NV>
+/// tile<V, Element, rows, NV> for rows in [LEAST, MOST].
+template <class V, class Element, int LEAST, int MOST, int NV>
 PRONY_INLINE void tile_rows(int64_t rows, const TileArgs<Element>& t) {
-  if (rows == MR) {
-    tile<V, Element, MR, NV>(t);
-  } else if constexpr (MR > 1) {
-    tile_rows<V, Element, MR - 1, NV>(rows, t);
+  if constexpr (LEAST == MOST) {
+    tile<V, Element, MOST, NV>(t);
+  } else if (rows == MOST) {
+    tile<V, Element, MOST, NV>(t);
+  } else {
+    tile_rows<V, Element, LEAST, MOST - 1, NV>(rows, t);
   }
+}
+
+/// All rows in balanced tiles of at most MOST; LEAST is the smallest that can come out of that.
+template <class V, class Element, int LEAST, int MOST, int NV>
+PRONY_INLINE void balanced_tiles(int64_t rows, const TileArgs<Element>& t) {
+  const int64_t tiles = (rows + MOST - 1) / MOST;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const int64_t begin = rows * i / tiles;
+    const int64_t end = rows * (i + 1) / tiles;
+    TileArgs<Element> part = t;
+    part.x += begin * t.x_stride;
+    part.y += begin * t.y_stride;
+    tile_rows<V, Element, LEAST, MOST, NV>(end - begin, part);
+  }
+}
+
+/// The 16 columns that are left of a narrow panel: any number of rows, in few kinds of tiles
+/// because such columns are rare and every kind costs time to compile.
+template <class V, class Element>
+void narrow_tiles(int64_t rows, const TileArgs<Element>& t) {
+  balanced_tiles<V, Element, 1, 4, 1>(rows, t);
+}
+
+/// A group of kVectors vectors, more than kSmallRows rows.
+template <class V, class Element>
+void wide_tiles(int64_t rows, const TileArgs<Element>& t) {
+  constexpr int kHalf = (V::kRows + 1) / 2;  // the smaller tile of kRows + 1 rows
+  constexpr int kLeast = V::kSmallRows + 1 < kHalf ? V::kSmallRows + 1 : kHalf;
+  balanced_tiles<V, Element, kLeast, V::kRows, V::kVectors>(rows, t);
 }
 
 /// Panel pointer by element type.
@@ -160,7 +191,7 @@ void matmul_few_rows(const MatmulArgs& args, int64_t panel_begin, int64_t panel_
       t.w[0] = first;
       t.w[1] = panel_of(w, panel + 1, static_cast<const Element*>(nullptr));
       t.valid = left < 2 * kPanelColumns ? left : 2 * kPanelColumns;
-      tile_rows<V, Element, V::kSmallRows, 4>(args.rows, t);
+      tile_rows<V, Element, 1, V::kSmallRows, 4>(args.rows, t);
       panel += 2;
       continue;
     }
@@ -170,23 +201,9 @@ void matmul_few_rows(const MatmulArgs& args, int64_t panel_begin, int64_t panel_
       narrow.valid = left - half < kLanes ? left - half : kLanes;
       narrow.y += half;
       if (narrow.bias != nullptr) narrow.bias += half;
-      tile_rows<V, Element, V::kSmallRows, 1>(args.rows, narrow);
+      narrow_tiles<V, Element>(args.rows, narrow);
     }
     panel += 1;
-  }
-}
-
-/// One block of inputs of one group of NV vectors, all rows in balanced tiles of at most kRows.
-template <class V, class Element, int NV>
-void matmul_block(const MatmulArgs& args, TileArgs<Element> t) {
-  const int64_t blocks = (args.rows + V::kRows - 1) / V::kRows;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t begin = args.rows * block / blocks;
-    const int64_t end = args.rows * (block + 1) / blocks;
-    TileArgs<Element> rows = t;
-    rows.x += begin * args.x_stride;
-    rows.y += begin * args.y_stride;
-    tile_rows<V, Element, V::kRows, NV>(end - begin, rows);
   }
 }
 
@@ -219,9 +236,9 @@ void matmul_many_rows(const MatmulArgs& args, int64_t panel_begin, int64_t panel
         t.y_stride = args.y_stride;
         t.valid = left < width ? left : width;
         if (wide) {
-          matmul_block<V, Element, V::kVectors>(args, t);
+          wide_tiles<V, Element>(args.rows, t);
         } else {
-          matmul_block<V, Element, 1>(args, t);
+          narrow_tiles<V, Element>(args.rows, t);
         }
         offset += width;
       }
