@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "prony/core/check.hpp"
 #include "prony/load/dialect.hpp"
 #include "prony/load/timeline.hpp"
 
@@ -80,6 +81,41 @@ inline std::string usage_json(int prompt, int completion) {
   return R"({"prompt_tokens":)" + std::to_string(prompt) + R"(,"completion_tokens":)" +
          std::to_string(completion) + R"(,"total_tokens":)" + std::to_string(prompt + completion) +
          "}";
+}
+
+/// What must hold for any bytes as the body of a stream: the fuzzer's property, also run over its
+/// corpus by wire_test. The first two bytes say how: dialect, kind of end, framing; piece size.
+inline void check_any_stream(std::string_view input) {
+  if (input.size() < 2) return;
+  const auto how = static_cast<uint8_t>(input[0]);
+  const auto& dialect = (how & 1) != 0 ? openai_chat() : openai_completions();
+  const bool closes = (how & 2) != 0;
+  const size_t step =
+      static_cast<uint8_t>(input[1]) == 0 ? input.size() : static_cast<uint8_t>(input[1]);
+  const auto body = input.substr(2);
+  TimelineRig rig(dialect, {.keep_text = true, .event_limit_bytes = 1 << 16});
+  auto head = sse_head();
+  head.chunked = (how & 4) != 0;
+  rig.timeline.on_head(head, stamp_at(2000));
+  for (size_t at = 0; at < body.size() && !rig.timeline.wants_close(); at += step) {
+    rig.body(body.substr(at, step), 3000 + static_cast<core::Nanos>(at));
+  }
+  const auto end = stamp_at(1'000'000'000);
+  if (rig.timeline.wants_close()) {
+    rig.timeline.on_stopped(record::Status::kCancelled, "closed", end.user_ns);
+  } else if (closes) {
+    rig.timeline.on_error({net::NetErrorKind::kClosed, "closed", true}, end);
+  } else {
+    rig.timeline.on_complete(end);
+  }
+  const auto row = rig.timeline.take_row();
+  const bool ok = row.status == record::Status::kOk;
+  PRONY_CHECK(ok == row.error.empty(), "a failure says why");
+  PRONY_CHECK(!ok || !row.events.empty(), "a success has a token");
+  PRONY_CHECK(!ok || row.t_done_ns.has_value(), "a success has an end marker");
+  PRONY_CHECK(!ok || row.output_tokens.value_or(0) > 0, "a success counts its tokens");
+  PRONY_CHECK(row.t_first_token_ns.has_value() == !row.events.empty(), "first token stamp");
+  PRONY_CHECK(row.error.find('\n') == std::string::npos, "one line");
 }
 
 }  // namespace prony::load

@@ -2,6 +2,7 @@
 // expectations of its index and against the transcript in one piece.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <vector>
 
@@ -196,6 +197,23 @@ TEST(Wire, EveryPrefixIsNoSuccessUnlessItHoldsTheEndMarker) {
       }
     }
   }
+}
+
+TEST(FuzzCorpus, PropertiesHoldAtEveryLengthAndPieceSize) {
+  int files = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(PRONY_SOURCE_DIR) + "/tests/fuzz/dialect")) {
+    ++files;
+    auto input = core::read_file(file.path().string()).value();
+    for (size_t length = 0; length <= input.size(); length += 7) {
+      check_any_stream(std::string_view(input).substr(0, length));
+    }
+    for (int size = 0; size < 40; ++size) {
+      input[1] = static_cast<char>(size);
+      check_any_stream(input);
+    }
+  }
+  EXPECT_GE(files, 16);
 }
 
 }  // namespace
