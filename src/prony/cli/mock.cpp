@@ -8,6 +8,7 @@
 
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/core/system.hpp"
 #include "prony/mock/faults.hpp"
 #include "prony/mock/mock_server.hpp"
 #include "prony/net/event_loop.hpp"
@@ -18,6 +19,13 @@ namespace {
 
 // A sleeping loop wakes 50 to 90 us late; spinning this long before a deadline hides that.
 constexpr double kDefaultSpinUs = 100;
+
+/// Each connection is an open file; take what the limits of this host allow.
+void raise_open_files() {
+  for (const uint64_t wanted : {65536U, 16384U, 4096U}) {
+    if (core::ensure_open_files(wanted).ok()) return;
+  }
+}
 
 core::Nanos from_ms(double ms) {
   return std::llround(ms * 1e6);
@@ -30,6 +38,7 @@ void list_faults() {
 }
 
 Result<void> serve(const mock::Options& options, core::Nanos spin_ns) {
+  raise_open_files();
   net::EventLoop loop({.spin_ns = spin_ns});
   auto server = mock::MockServer::create(loop, options);
   if (!server) return server.error();

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "prony/core/check.hpp"
 #include "prony/net/sse.hpp"
 #include "prony/net/test_peer.hpp"
 
@@ -17,8 +18,9 @@ std::atomic<long> g_allocations{0};
 
 void* counted_allocate(std::size_t size) {
   if (t_counting) ++g_allocations;
-  if (void* block = std::malloc(size == 0 ? 1 : size)) return block;
-  throw std::bad_alloc();
+  void* block = std::malloc(size == 0 ? 1 : size);
+  PRONY_CHECK(block != nullptr, "out of memory");
+  return block;
 }
 }  // namespace
 
