@@ -29,6 +29,8 @@ using core::Nanos;
 // A constantly busy loop never sleeps; its offset is still renewed this often.
 constexpr Nanos kOffsetAge = core::kNanosPerMilli;
 constexpr Nanos kNever = INT64_MAX;
+// Longest time that due timers may keep ready sockets waiting.
+constexpr Nanos kTimerTurnNs = 250 * core::kNanosPerMicro;
 
 struct WatchCount {
   ~WatchCount() { PRONY_CHECK(count == 0, "a connection or watch outlives its event loop"); }
@@ -158,12 +160,25 @@ void EventLoop::run() {
   Impl& loop = *impl_;
   loop.idle_since_ns = 0;
   reset_occupancy();
-  const auto stopped = [&loop] { return loop.stopped(); };
+  // A deadline is looked at between any two handlers, so that a busy socket makes none late. But
+  // where timers alone would fill the time (thousands of requests due at once), answers would wait
+  // in the kernel and lose their stamps to later ones: then both get turns of equal length.
+  Nanos turn_ns = 0;  // time that timers are ahead of handlers, while both want to run
   while (!loop.stopped()) {
-    loop.timers.fire_due(core::monotonic_ns(), stopped);
-    if (loop.stopped()) break;
-    // One handler, then the timers again: a busy socket must not make a deadline late.
-    if (loop.io.poll_one() > 0) continue;
+    const Nanos now_ns = core::monotonic_ns();
+    if (turn_ns < kTimerTurnNs && loop.timers.next_ns() <= now_ns) {
+      loop.timers.fire_due(now_ns, [&loop, until_ns = now_ns + kTimerTurnNs - turn_ns] {
+        return loop.stopped() || core::monotonic_ns() >= until_ns;
+      });
+      turn_ns += core::monotonic_ns() - now_ns;
+      if (loop.stopped()) break;
+    }
+    const Nanos before_ns = core::monotonic_ns();
+    if (loop.io.poll_one() > 0) {
+      turn_ns = std::max<Nanos>(0, turn_ns - (core::monotonic_ns() - before_ns));
+      continue;
+    }
+    turn_ns = 0;
     if (core::monotonic_ns() < loop.timers.next_ns()) loop.wait();
   }
   loop.stop.store(false, std::memory_order_release);

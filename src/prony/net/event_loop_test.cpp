@@ -339,6 +339,38 @@ TEST(FdWatch, IsLevelTriggeredAndCanBePaused) {
   EXPECT_EQ(got, "abcd");
 }
 
+// More due timers than there is time for, and a socket that is always ready: both get turns.
+TEST(FdWatch, TimersAndSocketsShareAnOverloadedLoop) {
+  EventLoop loop;
+  Watchdog watchdog(loop);
+  const auto work = [](Nanos how_long) {
+    const Nanos from = monotonic_ns();
+    while (monotonic_ns() - from < how_long) {
+    }
+    return monotonic_ns() - from;
+  };
+  Nanos in_timers = 0, in_sockets = 0;
+  std::vector<Timer> timers;
+  for (size_t i = 0; i < 50; ++i) {
+    timers.emplace_back(loop, [&, i] {
+      in_timers += work(40 * core::kNanosPerMicro);
+      timers[i].arm(0);
+    });
+    timers[i].arm(0);
+  }
+  PipeReader reader(loop);
+  const Nanos end = monotonic_ns() + 200 * kNanosPerMilli;
+  reader.readable = [&] {
+    in_sockets += work(5 * core::kNanosPerMicro);
+    if (monotonic_ns() > end) loop.stop();
+  };
+  ASSERT_EQ(::write(reader.writer, "x", 1), 1);  // never read
+  reader.watch.want_read(true);
+  loop.run();
+  EXPECT_GT(in_timers, 20 * kNanosPerMilli);
+  EXPECT_GT(in_sockets, in_timers / 8);  // a good part of a socket's turn is spent in the kernel
+}
+
 TEST(FdWatch, MayBeClosedAndDestroyedInItsCallback) {
   EventLoop loop;
   Watchdog watchdog(loop);
