@@ -146,7 +146,7 @@ def argonne(folder, skipped):
     """Offline batches, latency of the whole batch in 16 bits; A100 cards are taken as 40 GB."""
     out = []
     for i, r in enumerate(read(os.path.join(folder, "argonne-llm-inference-bench/all_results.csv"))):
-        engine = {"vLLM": "vllm", "TensorRT-LLM": "trtllm"}.get(r["Framework"])
+        engine = {"vLLM": "vllm-0.6", "TensorRT-LLM": "trtllm"}.get(r["Framework"])
         model, hardware = MODELS.get(r["Model"]), HARDWARE.get(r["Hardware"])
         if not engine or not model or not hardware:
             skipped["argonne other"] = skipped.get("argonne other", 0) + 1

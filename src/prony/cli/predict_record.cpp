@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "prony/cli/predict_output.hpp"
+#include "prony/core/clock.hpp"
 #include "prony/telemetry/environment.hpp"
 #include "prony/version.hpp"
 
@@ -41,6 +42,7 @@ record::Record predicted_record(const PredictOptions& options,
   record.environment = telemetry::capture_environment();
   record.environment.commit = kCommit;
   record.environment.version = kVersion;
+  record.run.started_at = core::utc_text(core::realtime_ns()).text;
   record::Metrics& m = record.metrics;
   m.request_throughput = p.request_throughput;
   m.output_throughput = p.output_throughput;

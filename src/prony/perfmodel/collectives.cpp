@@ -4,13 +4,16 @@
 #include <bit>
 #include <cmath>
 
+#include "prony/core/math.hpp"
+
 namespace prony::perfmodel {
 namespace {
 
 using catalog::HardwareSpec;
 
-constexpr double kHostEfficiency = 0.5;  // transfers through the host cross its memory twice
-constexpr double kHostHop = 8e-6;        // one step through host memory [s]
+constexpr double kHostEfficiency = 0.47;  // transfers through the host cross its memory twice
+constexpr double kHostRanks = 4;          // beyond these they also cross between sockets
+constexpr double kHostHop = 8e-6;         // one step through host memory [s]
 constexpr double kNetworkEfficiency = 0.85;
 constexpr double kNetworkHop = 12e-6;
 constexpr double kCustomBytesMax = 64.0 * 1024 * 1024;  // above it engines call the library
@@ -21,12 +24,23 @@ void take(CollectiveTime& best, double seconds, CollectiveAlgorithm algorithm) {
   }
 }
 
+// Devices that share a node. Bridged pairs and cards without links reach each other through it.
+int32_t node_devices(const HardwareSpec& hardware) {
+  constexpr int32_t kUsual = 8;
+  const bool pairs = hardware.topology == catalog::LinkTopology::kNone ||
+                     hardware.topology == catalog::LinkTopology::kBridge;
+  return pairs ? kUsual : hardware.link_devices;
+}
+
 struct Alpha {
   double base, hop, bandwidth;
 };
 
-Alpha library_alpha(const HardwareSpec& hardware, const LinkPath& path) {
-  if (!path.peer) return {2 * kHostHop, kHostHop, path.bandwidth * kHostEfficiency};
+Alpha library_alpha(const HardwareSpec& hardware, const LinkPath& path, int32_t ranks) {
+  if (!path.peer) {
+    const double crowd = core::math::sqrt(std::min(1.0, kHostRanks / ranks));
+    return {2 * kHostHop, kHostHop, path.bandwidth * kHostEfficiency * crowd};
+  }
   return {hardware.link.library_base_s, hardware.link.library_hop_s,
           path.bandwidth * hardware.link.bandwidth};
 }
@@ -35,7 +49,7 @@ CollectiveTime one_node(const HardwareSpec& hardware, catalog::AllReduceKind kin
                         double bytes) {
   const double n = ranks;
   const LinkPath path = link_path(hardware, ranks);
-  const Alpha library = library_alpha(hardware, path);
+  const Alpha library = library_alpha(hardware, path, ranks);
   CollectiveTime best;
   // The measured latency of small messages grows by one hop a rank, so 2(n-1) steps cost n hops.
   take(best, library.base + library.hop * n + 2 * (n - 1) / n * bytes / library.bandwidth,
@@ -98,7 +112,7 @@ LinkPath link_path(const HardwareSpec& hardware, int32_t ranks) {
 CollectiveTime all_reduce(const HardwareSpec& hardware, catalog::AllReduceKind kind, int32_t ranks,
                           double bytes) {
   if (ranks <= 1) return {};
-  const int32_t local = hardware.link_devices > 1 ? hardware.link_devices : 8;
+  const int32_t local = node_devices(hardware);
   if (ranks <= local || hardware.network_bandwidth == 0) {
     return one_node(hardware, kind, ranks, bytes);
   }
@@ -114,7 +128,7 @@ CollectiveTime all_reduce(const HardwareSpec& hardware, catalog::AllReduceKind k
 CollectiveTime all_gather(const HardwareSpec& hardware, int32_t ranks, double bytes) {
   if (ranks <= 1) return {};
   const double n = ranks;
-  const Alpha alpha = library_alpha(hardware, link_path(hardware, ranks));
+  const Alpha alpha = library_alpha(hardware, link_path(hardware, ranks), ranks);
   // Half of the steps of an all-reduce, so half of its hops.
   return {alpha.base + alpha.hop * n / 2 + (n - 1) / n * bytes / alpha.bandwidth,
           CollectiveAlgorithm::kRing};
@@ -123,8 +137,9 @@ CollectiveTime all_gather(const HardwareSpec& hardware, int32_t ranks, double by
 CollectiveTime all_to_all(const HardwareSpec& hardware, int32_t ranks, double bytes) {
   if (ranks <= 1) return {};
   const double n = ranks;
-  const int32_t local = hardware.link_devices > 1 ? hardware.link_devices : 8;
-  const Alpha alpha = library_alpha(hardware, link_path(hardware, std::min(ranks, local)));
+  const int32_t local = node_devices(hardware);
+  const Alpha alpha =
+      library_alpha(hardware, link_path(hardware, std::min(ranks, local)), std::min(ranks, local));
   double seconds = alpha.base + alpha.hop * std::min(n, static_cast<double>(local)) / 4 +
                    (n - 1) / n * bytes / alpha.bandwidth;
   if (ranks > local && hardware.network_bandwidth > 0) {
@@ -140,7 +155,7 @@ CollectiveTime send(const HardwareSpec& hardware, double bytes, bool same_node) 
     return {kNetworkHop + bytes / (hardware.network_bandwidth * kNetworkEfficiency),
             CollectiveAlgorithm::kOneShot};
   }
-  const Alpha alpha = library_alpha(hardware, link_path(hardware, 2));
+  const Alpha alpha = library_alpha(hardware, link_path(hardware, 2), 2);
   if (alpha.bandwidth <= 0) return {kHostHop, CollectiveAlgorithm::kOneShot};
   return {alpha.base + bytes / alpha.bandwidth, CollectiveAlgorithm::kOneShot};
 }

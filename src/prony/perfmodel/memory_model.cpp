@@ -25,8 +25,10 @@ MemoryPlan memory_plan(const Deployment& deployment, const RankModel& rank,
   }
   const double activations =
       static_cast<double>(limits.step_tokens) * (2 * hidden + wide) * rank.precision().activation;
-  const double logits = static_cast<double>(limits.max_sequences) * deployment.model.vocab * 4;
-  plan.activation_bytes = engine.activation_factor * std::max(activations, logits);
+  // Samplers keep logits in 32 bits and their probabilities or sorted copies beside them.
+  const double logits =
+      2.0 * 4 * static_cast<double>(limits.max_sequences) * deployment.model.vocab;
+  plan.activation_bytes = engine.activation_factor * activations + logits;
   plan.overhead_bytes = engine.context_bytes + (deployment.cuda_graphs ? engine.graph_bytes : 0) +
                         (deployment.parallel.ranks() > 1 ? engine.communicator_bytes : 0);
 

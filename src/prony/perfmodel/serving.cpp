@@ -46,8 +46,7 @@ class ServingModel {
 
  private:
   MemoryLimits memory_limits() const {
-    const int64_t sequences = std::min<int64_t>(max_sequences_, 256);
-    return {.step_tokens = step_tokens_, .max_sequences = sequences};
+    return {.step_tokens = step_tokens_, .max_sequences = max_sequences_};
   }
 
   Error does_not_fit() const {
