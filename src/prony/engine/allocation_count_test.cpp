@@ -15,9 +15,12 @@ namespace {
 std::atomic<int64_t> allocations{0};
 }  // namespace
 
-[[gnu::noinline]] void* operator new(size_t size) {
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size == 0 ? 1 : size);
+  return std::malloc(size == 0 ? 1 : size);
+}
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* memory = operator new(size, std::nothrow);
   PRONY_CHECK(memory != nullptr, "out of memory");
   return memory;
 }
@@ -25,6 +28,9 @@ std::atomic<int64_t> allocations{0};
   std::free(memory);
 }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 

@@ -40,7 +40,8 @@ TEST(ParseGeneration, EveryFormOfAPrompt) {
 
 TEST(ParseGeneration, ChatContentPartsAndNewerTokenLimit) {
   const auto request = parsed(
-      R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],
+      R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"},
+          {"type":"text","text":"b"}]}],
           "max_tokens":5,"max_completion_tokens":7,"logprobs":true,"top_logprobs":3,"stream":true,
           "stream_options":{"include_usage":true,"continuous_usage_stats":true},"stop":"x"})",
       true);
