@@ -244,8 +244,11 @@ Result<ClaimResult> audit(const Claim& claim) {
   }
   if (out.verdict != Verdict::kConsistent) {
     for (const auto* check : behind) {
-      if (check->verdict == out.verdict && !check->check.condition.empty()) {
-        out.conditions.push_back(check->check.condition);
+      const auto& condition = check->check.condition;
+      if (check->verdict != out.verdict || condition.empty()) continue;
+      if (std::find(out.conditions.begin(), out.conditions.end(), condition) ==
+          out.conditions.end()) {
+        out.conditions.push_back(condition);
       }
     }
   }

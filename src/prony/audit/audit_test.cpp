@@ -178,7 +178,9 @@ TEST(Audit, ReadingsTakeTheMostFavourable) {
 
 TEST(Audit, ConditionsComeWithTheVerdict) {
   const auto result =
-      audited(file("      x: {kind: capacity, need: a, have: b, when: without offload}\n"));
+      audited(file("      x: {kind: capacity, need: a, have: b, when: without offload}\n"
+                   "      y: {kind: capacity, need: 2 * a, have: b, when: without offload}\n"
+                   "      z: {kind: capacity, need: b, have: a, when: never}\n"));
   EXPECT_EQ(result->conditions, (std::vector<std::string>{"without offload"}));
 }
 

@@ -91,7 +91,16 @@ Result<void> run(const Options& options) {
     const auto text = fit::calibration_text(calibration);
     if (auto written = core::write_file_atomic(options.out, text); !written) return written.error();
   }
-  return print(options, fit::fit_json(*fitted, residuals), fit::fit_table(*fitted, residuals));
+  auto json = fit::fit_json(*fitted, residuals);
+  auto table = fit::fit_table(*fitted, residuals);
+  if (options.model == "knee" && data->find("bandwidth_fraction")) {
+    const auto used = data->numbers("bandwidth_fraction");
+    if (!used) return used.error();
+    const auto rule = fit::rule_knee(*rows, *used);
+    json["knee_by_rule"] = rule.json;
+    table += rule.text;
+  }
+  return print(options, json, table);
 }
 
 }  // namespace

@@ -157,15 +157,17 @@ Result<PriceEntry> find_price(std::string_view id) {
   const auto all = load_price_books();
   if (!all) return all.error();
   std::vector<const PriceEntry*> found;
-  std::string known;
+  std::string near;
   for (const auto& entry : *all) {
     const std::string full = entry.book + "/" + entry.id;
     if (entry.id == id || full == id) found.push_back(&entry);
-    known += " " + full;
+    if (full.find(id) != std::string::npos) near += (near.empty() ? "" : ", ") + full;
   }
   if (found.size() == 1) return *found.front();
   if (found.empty()) {
-    return invalid_argument(fmt::format("unknown price '{}', expected one of{}", id, known));
+    return invalid_argument(near.empty()
+                                ? fmt::format("unknown price '{}', see cost --list", id)
+                                : fmt::format("unknown price '{}', expected one of {}", id, near));
   }
   return invalid_argument(fmt::format("price '{}' is in the books {} and {}, expected BOOK/{}", id,
                                       found[0]->book, found[1]->book, id));

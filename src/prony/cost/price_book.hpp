@@ -45,7 +45,8 @@ Result<std::vector<PriceEntry>> parse_price_book(std::string_view text, std::str
 
 /// All entries of data/prices, by book and id. Error: as parse_price_book, or kEnvironment.
 Result<std::vector<PriceEntry>> load_price_books();
-/// "ID" or "BOOK/ID". Error: kInvalidArgument, listing what is known, or if ID is in two books.
+/// "ID" or "BOOK/ID". Error: kInvalidArgument, with the entries that contain it, or if ID is in two
+/// books.
 Result<PriceEntry> find_price(std::string_view id);
 
 std::string_view origin_name(catalog::Origin origin);

@@ -7,6 +7,7 @@
 #include "prony/core/file.hpp"
 #include "prony/fit/calibration.hpp"
 #include "prony/fit/decay.hpp"
+#include "prony/fit/render.hpp"
 #include "prony/fit/roofline_columns.hpp"
 #include "prony/record/sample_record.hpp"
 
@@ -94,6 +95,19 @@ TEST(Decay, KneeByRule) {
   EXPECT_EQ(knee_by_rule(rate, use), 2u);
   EXPECT_FALSE(knee_by_rule(rate, std::vector<double>(5, 0.9)));
   EXPECT_FALSE(knee_by_rule(std::vector<double>{10, 20, 30, 27, 24}, use));
+}
+
+TEST(Decay, RuleSortsTheSweep) {
+  Sample sample;
+  sample.x = Matrix(4, 1);
+  const double x[] = {32, 8, 64, 16}, y[] = {30, 10, 20, 20}, used[] = {0.9, 0.5, 0.95, 0.8};
+  for (size_t i = 0; i < 4; ++i) {
+    sample.x.at(i, 0) = x[i];
+    sample.y.push_back(y[i]);
+  }
+  EXPECT_EQ(rule_knee(sample, used).x, 32);
+  sample.y[2] = 29;
+  EXPECT_FALSE(rule_knee(sample, used).x);
 }
 
 TEST(Calibration, ReadsBackWhatItWrote) {

@@ -38,6 +38,7 @@ Result<std::vector<DecayBand>> decay_bands(std::span<const std::string> loads,
 /// E27's rule on a sweep sorted by its input: the first step after which throughput falls by more
 /// than 15 % while the memory bandwidth was used beyond 92 %. Index of the last good row.
 inline constexpr double kKneeFall = 0.15, kKneeBandwidth = 0.92;
+/// Both spans are of one length (checked).
 std::optional<size_t> knee_by_rule(std::span<const double> throughput,
                                    std::span<const double> bandwidth_fraction);
 

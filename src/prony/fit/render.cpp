@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace prony::fit {
@@ -140,6 +141,26 @@ std::string fit_table(const Fit& fit, Residuals residuals) {
   for (const auto& statement : statements) out += "not identified: " + statement + "\n";
   if (statements.empty()) out += "identified: the data fix every parameter\n";
   return out + residual_plot(fit);
+}
+
+RuleKnee rule_knee(const Sample& sample, std::span<const double> bandwidth_fraction) {
+  std::vector<size_t> order(sample.y.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&sample](size_t a, size_t b) { return sample.x.at(a, 0) < sample.x.at(b, 0); });
+  std::vector<double> throughput, used;
+  for (const size_t row : order) {
+    throughput.push_back(sample.y[row]);
+    used.push_back(bandwidth_fraction[row]);
+  }
+  RuleKnee out;
+  if (const auto found = knee_by_rule(throughput, used)) out.x = sample.x.at(order[*found], 0);
+  out.json = {{"x", number(out.x)}, {"bandwidth_over", kKneeBandwidth}, {"fall_over", kKneeFall}};
+  out.text =
+      fmt::format("by the rule (bandwidth over {:.0f} %, throughput falls by {:.0f} %): {}\n",
+                  100 * kKneeBandwidth, 100 * kKneeFall,
+                  out.x ? fmt::format("knee at {:.6g}", *out.x) : "no knee");
+  return out;
 }
 
 Json decay_json(std::span<const DecayBand> bands) {
