@@ -39,7 +39,7 @@ Result<std::unique_ptr<Service>> Service::create(net::EventLoop& loop, sched::Ex
                                                  const token::ChatTemplate& chat_template,
                                                  const core::Clock& clock, ServiceOptions options,
                                                  std::function<void(const Error&)> on_failure) {
-  std::unique_ptr<Service> service(new Service(loop, executor, tokenizer, chat_template, clock,
+  std::unique_ptr<Service> service(new Service(loop, executor, tokenizer, chat_template,
                                                std::move(options), std::move(on_failure)));
   const auto deliver = [&loop, self = service->self_](std::vector<Output> news) {
     loop.post([self, news = std::move(news)]() mutable {
@@ -66,13 +66,12 @@ Result<std::unique_ptr<Service>> Service::create(net::EventLoop& loop, sched::Ex
 }
 
 Service::Service(net::EventLoop& loop, sched::Executor& executor, const token::Tokenizer& tokenizer,
-                 const token::ChatTemplate& chat_template, const core::Clock& clock,
-                 ServiceOptions options, std::function<void(const Error&)> on_failure)
+                 const token::ChatTemplate& chat_template, ServiceOptions options,
+                 std::function<void(const Error&)> on_failure)
     : loop_(loop),
       executor_(executor),
       tokenizer_(tokenizer),
       chat_template_(chat_template),
-      clock_(clock),
       options_(std::move(options)),
       on_failure_(std::move(on_failure)),
       metrics_(options_.model_name),

@@ -56,8 +56,8 @@ class Service {
  private:
   using ExchangePtr = std::shared_ptr<net::Exchange>;
   Service(net::EventLoop& loop, sched::Executor& executor, const token::Tokenizer& tokenizer,
-          const token::ChatTemplate& chat_template, const core::Clock& clock,
-          ServiceOptions options, std::function<void(const Error&)> on_failure);
+          const token::ChatTemplate& chat_template, ServiceOptions options,
+          std::function<void(const Error&)> on_failure);
 
   void handle(const net::HttpRequest& request, const ExchangePtr& exchange);
   void handle_generation(const net::HttpRequest& request, const ExchangePtr& exchange, bool chat);
@@ -82,7 +82,6 @@ class Service {
   sched::Executor& executor_;
   const token::Tokenizer& tokenizer_;
   const token::ChatTemplate& chat_template_;
-  const core::Clock& clock_;
   ServiceOptions options_;
   std::function<void(const Error&)> on_failure_;
   Metrics metrics_;
