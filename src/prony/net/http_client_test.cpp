@@ -401,6 +401,8 @@ TEST(HttpClient, KernelStampsArePresentOrderedAndBeforeOurs) {
   std::vector<core::Nanos> written;
   RawServer server([&](TestSocket& socket, int) {
     socket.read_until("\r\n\r\n");
+    // The kernel starts to stamp some milliseconds after the first socket asks for it.
+    ::usleep(100'000);
     socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < kPieces; ++i) {
       ::usleep(500);
