@@ -27,11 +27,6 @@ WeightDtype published_dtype(catalog::WeightFormat format) {
   return WeightDtype::kBf16;
 }
 
-bool is_8bit_or_less(WeightDtype dtype) {
-  return dtype == WeightDtype::kFp8 || dtype == WeightDtype::kFp8Block ||
-         dtype == WeightDtype::kInt8 || dtype == WeightDtype::kFp4;
-}
-
 Result<int32_t> ranks(const char* flag, int64_t value) {
   if (value >= 1 && value <= 4096) return static_cast<int32_t>(value);
   return invalid_argument(fmt::format("{}: found {}, expected 1 to 4096", flag, value));
@@ -73,8 +68,7 @@ Result<perfmodel::Deployment> deployment_of(const PredictOptions& o) {
     if (!dtype) return dtype.error();
     d.weights = *dtype;
   }
-  d.kv = d.engine.kv_follows_weights && is_8bit_or_less(d.weights) && !d.model.mla ? KvDtype::kFp8
-                                                                                   : KvDtype::kBf16;
+  d.kv = perfmodel::automatic_kv(d.engine, d.model, d.weights);
   if (o.kv_dtype != "auto") {
     const auto dtype = perfmodel::parse_kv_dtype(o.kv_dtype);
     if (!dtype) return dtype.error();

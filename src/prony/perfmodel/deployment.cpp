@@ -72,6 +72,13 @@ double accepted_tokens(const Speculation& speculation) {
   return sum;
 }
 
+KvDtype automatic_kv(const catalog::EngineProfile& engine, const catalog::ModelSpec& model,
+                     WeightDtype weights) {
+  const bool small = weights == WeightDtype::kFp8 || weights == WeightDtype::kFp8Block ||
+                     weights == WeightDtype::kInt8 || weights == WeightDtype::kFp4;
+  return engine.kv_follows_weights && small && !model.mla ? KvDtype::kFp8 : KvDtype::kBf16;
+}
+
 Precision precision_of(const Deployment& deployment) {
   Precision precision = uniform_precision(2);
   switch (deployment.weights) {

@@ -63,6 +63,11 @@ struct Deployment {
   Speculation speculation;
 };
 
+/// What an engine makes of "auto": 8 bits where the weights have at most 8 and the engine follows
+/// them (the public checkpoints in fp8 and fp4 carry scales for the cache), else 16.
+KvDtype automatic_kv(const catalog::EngineProfile& engine, const catalog::ModelSpec& model,
+                     WeightDtype weights);
+
 /// Bytes per element of the deployment's tensors.
 Precision precision_of(const Deployment& deployment);
 
