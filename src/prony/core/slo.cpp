@@ -74,6 +74,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+// `text` fit for a message of one line.
+std::string shown(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return out;
+}
+
+Error piece_error(std::string_view flag, std::string_view piece, std::string_view reason) {
+  return invalid_argument(fmt::format("{}: '{}': {}", flag, shown(piece), shown(reason)));
+}
+
 // Names as users know them from other tools.
 std::string_view canonical_metric(std::string_view name) {
   return name == "e2el" ? "e2e" : name;
@@ -140,9 +154,7 @@ class TermParser {
   }
 
  private:
-  Error error(std::string_view reason) const {
-    return invalid_argument(fmt::format("{}: '{}': {}", flag_, piece_, reason));
-  }
+  Error error(std::string_view reason) const { return piece_error(flag_, piece_, reason); }
 
   Result<void> read_name(std::string_view name, SloTerm& term) const {
     if (const auto metric = metric_named(name)) {
@@ -243,8 +255,7 @@ Result<Slo> parse_slo(std::string_view text, std::string_view flag) {
     const auto comma = std::min(text.find(',', begin), text.size());
     const auto piece = trimmed(text.substr(begin, comma - begin));
     if (piece.empty()) {
-      return invalid_argument(
-          fmt::format("{}: '{}': empty term, expected one like ttft_p99<=500ms", flag, text));
+      return piece_error(flag, text, "empty term, expected one like ttft_p99<=500ms");
     }
     auto term = TermParser(flag, piece).parse();
     if (!term) return term.error();
@@ -273,9 +284,7 @@ std::string slo_text(const Slo& slo) {
 namespace {
 
 Result<void> read_goodput_piece(std::string_view piece, std::string_view flag, RequestSlo& slo) {
-  const auto error = [&](std::string_view reason) {
-    return invalid_argument(fmt::format("{}: '{}': {}", flag, piece, reason));
-  };
+  const auto error = [&](std::string_view reason) { return piece_error(flag, piece, reason); };
   const auto colon = piece.find(':');
   if (colon == std::string_view::npos) {
     return error("no colon found, expected METRIC:MILLISECONDS as in ttft:200");
@@ -318,8 +327,7 @@ Result<RequestSlo> parse_goodput(std::string_view text, std::string_view flag) {
     begin = text.find_first_not_of(kSeparators, end);
   }
   if (slo.empty()) {
-    return invalid_argument(
-        fmt::format("{}: '{}': nothing found, expected bounds like ttft:200 tpot:50", flag, text));
+    return piece_error(flag, text, "nothing found, expected bounds like ttft:200 tpot:50");
   }
   return slo;
 }

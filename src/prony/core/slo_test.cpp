@@ -116,12 +116,14 @@ TEST(Slo, HoldsAtTheBoundOnlyIfEqualIsAllowed) {
 
 TEST(Slo, NeverCrashesOnGarbage) {
   Rng rng(2);
-  constexpr std::string_view kAlphabet = "tfpoie2_9<>=,.ms%u-+ \t:0\xff";
+  constexpr std::string_view kAlphabet = "tfpoie2_9<>=,.ms%u-+ \t\n:0\xff";
   for (int i = 0; i < 20'000; ++i) {
     std::string text;
     for (uint64_t n = rng.below(24); n > 0; --n) text += kAlphabet[rng.below(kAlphabet.size())];
     if (const auto slo = parse_slo(text); slo.ok()) {
       ASSERT_EQ(parse_slo(slo_text(*slo)).value(), *slo) << text;
+    } else {
+      for (const char c : slo.error().message) ASSERT_GE(static_cast<unsigned char>(c), 0x20);
     }
     if (const auto slo = parse_goodput(text); slo.ok()) {
       ASSERT_EQ(parse_goodput(goodput_text(*slo)).value(), *slo) << text;

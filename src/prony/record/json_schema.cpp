@@ -156,7 +156,8 @@ class Checker {
       for (const auto& [key, value] : document.items()) {
         const Json* own =
             properties != nullptr && properties->contains(key) ? &properties->at(key) : others;
-        auto result = check(value, own != nullptr ? *own : kAnything, path + "/" + key, depth + 1);
+        auto result =
+            check(value, own != nullptr ? *own : kAnything, path + "/" + one_line(key), depth + 1);
         if (!result) return result;
       }
     }
@@ -170,15 +171,28 @@ class Checker {
 
 }  // namespace
 
+std::string one_line(std::string_view text, size_t bytes_max) {
+  const bool cut = text.size() > bytes_max;
+  if (cut) {
+    while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xc0) == 0x80) {
+      --bytes_max;  // inside a UTF-8 character
+    }
+    text = text.substr(0, bytes_max);
+  }
+  std::string out(text);
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return cut ? out + "..." : out;
+}
+
 std::string describe(const Json& json) {
-  constexpr size_t kTextMax = 40;
   if (json.is_object()) return "an object";
   if (json.is_array()) return "an array";
   if (json.is_number_float()) return fmt::format("{}", json.get<double>());
   if (!json.is_string()) return json.dump();
-  std::string text = json.get<std::string>();
-  if (text.size() > kTextMax) text = text.substr(0, kTextMax) + "...";
-  return "'" + text + "'";
+  return "'" + one_line(json.get_ref<const std::string&>()) + "'";
 }
 
 Result<void> check_schema(const Json& document, const Json& schema, std::string_view name) {

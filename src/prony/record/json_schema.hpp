@@ -21,5 +21,8 @@ Result<void> check_schema(const core::Json& document, const core::Json& schema,
 
 /// What was found, short, for messages: "null", "'text'", "12", "an object".
 std::string describe(const core::Json& json);
+/// `text` fit for a message of one line: control characters become '?', and what is longer than
+/// `bytes_max` is cut before a whole character, with "..." behind.
+std::string one_line(std::string_view text, size_t bytes_max = 40);
 
 }  // namespace prony::record

@@ -82,6 +82,15 @@ TEST(JsonSchema, LongTextIsCutInMessages) {
   EXPECT_EQ(text, "'" + std::string(40, 'x') + "...'");
 }
 
+TEST(JsonSchema, MessagesAreOneLine) {
+  EXPECT_EQ(check(R"({"type":"number"})", R"("a\nb\u0000\u007f")"),
+            "d: /: found 'a?b?\?', expected a number");
+  EXPECT_EQ(check(R"({"additionalProperties":false})", R"({"a\nb":1})"), "d: /a?b: unknown key");
+  // Cut before the two bytes of the second e acute, not between them.
+  EXPECT_EQ(one_line("\u00e9\u00e9", 3), "\u00e9...");
+  EXPECT_EQ(one_line("\u00e9\u00e9", 4), "\u00e9\u00e9");
+}
+
 TEST(JsonSchema, KeywordsItDoesNotKnowAreABug) {
   EXPECT_DEATH(check(R"({"pattern":"a"})", "1"), "unsupported keyword");
   EXPECT_DEATH(check(R"({"type":"float"})", "1"), "unknown type");

@@ -28,6 +28,9 @@ Result<RequestRow> row_from_json(const core::Json& json, std::string_view where)
 /// of order. Error: kInvalidArgument, naming the field.
 Result<void> check_row(const RequestRow& row, std::string_view where);
 
+/// The JSON Schema (draft 2020-12) of a line, docs/schema/prony.requests.1.json.
+core::Json row_json_schema();
+
 /// Writes rows as they finish; the file appears as a whole at commit().
 class RowsWriter {
  public:

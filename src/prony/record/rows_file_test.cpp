@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "prony/record/json_schema.hpp"
 #include "prony/record/random_rows.hpp"
 #include "prony/record/row_metrics.hpp"
 
@@ -199,6 +200,31 @@ TEST(RowsFile, SaysWhatIsWrong) {
   missing.erase("t_done_ns");
   EXPECT_EQ(error_of(missing), "f.jsonl:7: /t_done_ns: missing");
   EXPECT_EQ(error_of(Json::array()), "f.jsonl:7: found an array, expected an object");
+}
+
+// What the writer writes satisfies the published schema; a line that violates it is not read.
+TEST(RowsFile, SchemaAndReaderAgree) {
+  const auto schema = row_json_schema();
+  core::Rng rng(42);
+  for (int i = 0; i < 500; ++i) {
+    const auto row = random_row(rng, i, 1'000'000'000);
+    const auto json = row_to_json(row, {.detailed = i % 2 == 0, .text = i % 3 == 0});
+    const auto checked = check_schema(json, schema, "row");
+    ASSERT_TRUE(checked.ok()) << checked.error().message;
+  }
+  const auto good = row_to_json(sample(), {.detailed = true, .text = true});
+  const Json values[] = {nullptr, true, -1, 0.5, "text", Json::array(), Json::object()};
+  int refused = 0;
+  for (const auto& [key, value] : good.items()) {
+    for (const auto& replacement : values) {
+      auto json = good;
+      json[key] = replacement;
+      if (check_schema(json, schema, "row").ok()) continue;
+      ++refused;
+      ASSERT_FALSE(row_from_json(json, "row").ok()) << key << " " << replacement.dump();
+    }
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST(RowsFile, NamesTheLine) {

@@ -72,12 +72,13 @@ class Validator {
     int64_t errors = 0, http_errors = 0;
     for (const auto& [status, count] : metric("errors").items()) {
       expect(parse_status(status).has_value() && status != "ok",
-             fmt::format("/metrics/errors/{}", status), "unknown status of a failure");
+             fmt::format("/metrics/errors/{}", one_line(status)), "unknown status of a failure");
       errors += count.get<int64_t>();
     }
     for (const auto& [code, count] : metric("http_errors").items()) {
       expect(code.size() == 3 && code.find_first_not_of("0123456789") == std::string::npos,
-             fmt::format("/metrics/http_errors/{}", code), "expected a code of three digits");
+             fmt::format("/metrics/http_errors/{}", one_line(code)),
+             "expected a code of three digits");
       http_errors += count.get<int64_t>();
     }
     if (!metric("failed").is_null() && !metric("completed").is_null() &&
@@ -182,7 +183,7 @@ class Validator {
       fits = kForm[i] == 'd' ? started[i] >= '0' && started[i] <= '9' : started[i] == kForm[i];
     }
     expect(fits, "/run/started_at",
-           fmt::format("found '{}', expected UTC like 2026-11-30T19:09:34Z", started));
+           fmt::format("found '{}', expected UTC like 2026-11-30T19:09:34Z", one_line(started)));
     for (const char* key : {"commit", "version", "cpu", "kernel", "compiler"}) {
       expect(!record_.at("environment").at(key).get_ref<const std::string&>().empty(),
              fmt::format("/environment/{}", key), "found '', expected a value or 'unknown'");
