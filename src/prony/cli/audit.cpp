@@ -40,9 +40,9 @@ Result<int> run(const Options& options) {
   if (options.json) {
     const auto text = core::write_json(audit::audit_json(*results), 2);
     if (!text) return text.error();
-    fmt::print("{}\n", *text);
+    std::fputs((*text + "\n").c_str(), stdout);
   } else {
-    fmt::print("{}", audit::audit_table(*results, !options.brief));
+    std::fputs(audit::audit_table(*results, !options.brief).c_str(), stdout);
   }
   return audit::refuted_controls(*results).empty() ? kExitOk : kExitFailed;
 }
@@ -59,7 +59,7 @@ int run_audit(const Arguments& arguments) {
   const auto outcome = flags.parse(arguments);
   if (!outcome) return report_error("audit", outcome.error());
   if (outcome.value() == Flags::Outcome::kHelp) {
-    fmt::print("{}", flags.help());
+    std::fputs(flags.help().c_str(), stdout);
     return kExitOk;
   }
   const auto code = run(options);

@@ -32,7 +32,7 @@ Result<int> run(const Options& options) {
   if (options.list) {
     const auto books = cost::load_price_books();
     if (!books) return books.error();
-    fmt::print("{}", cost::book_table(*books));
+    std::fputs(cost::book_table(*books).c_str(), stdout);
     return kExitOk;
   }
   if (!(options.step > 0 && options.step < 1)) {
@@ -68,11 +68,11 @@ Result<int> run(const Options& options) {
     if (!json) return json.error();
     const auto text = core::write_json(*json, 2);
     if (!text) return text.error();
-    fmt::print("{}\n", *text);
+    std::fputs((*text + "\n").c_str(), stdout);
   } else {
     const auto table = cost::answer_table(answer);
     if (!table) return table.error();
-    fmt::print("{}", *table);
+    std::fputs((*table).c_str(), stdout);
   }
   return kExitOk;
 }
@@ -105,7 +105,7 @@ int run_cost(const Arguments& arguments) {
   const auto outcome = flags.parse(arguments);
   if (!outcome) return report_error("cost", outcome.error());
   if (outcome.value() == Flags::Outcome::kHelp) {
-    fmt::print("{}", flags.help());
+    std::fputs(flags.help().c_str(), stdout);
     return kExitOk;
   }
   const auto code = run(options);

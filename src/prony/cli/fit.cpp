@@ -48,12 +48,12 @@ Result<fit::Dataset> read(const Options& options) {
 
 Result<void> print(const Options& options, const core::Json& json, const std::string& table) {
   if (!options.json) {
-    fmt::print("{}", table);
+    std::fputs(table.c_str(), stdout);
     return {};
   }
   const auto text = core::write_json(json, 2);
   if (!text) return text.error();
-  fmt::print("{}\n", *text);
+  std::fputs((*text + "\n").c_str(), stdout);
   return {};
 }
 
@@ -72,6 +72,9 @@ Result<void> run_decay(const Options& options) {
 
 Result<void> run(const Options& options) {
   if (options.model == "decay") return run_decay(options);
+  if (options.model.empty()) {
+    return invalid_argument("--model is missing, see fit --help for the closed forms");
+  }
   const auto model = fit::find_model(options.model);
   if (!model) return model.error();
   auto residuals = model.value()->residuals;
@@ -125,7 +128,7 @@ int run_fit(const Arguments& arguments) {
   const auto outcome = flags.parse(arguments);
   if (!outcome) return report_error("fit", outcome.error());
   if (outcome.value() == Flags::Outcome::kHelp) {
-    fmt::print("{}", flags.help());
+    std::fputs(flags.help().c_str(), stdout);
     return kExitOk;
   }
   const auto done = run(options);

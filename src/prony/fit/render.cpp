@@ -138,8 +138,8 @@ std::string fit_table(const Fit& fit, Residuals residuals) {
                        *fit.knee_evidence, kKneeEvidence);
   }
   const auto statements = identifiability(fit);
-  for (const auto& statement : statements) out += "not identified: " + statement + "\n";
-  if (statements.empty()) out += "identified: the data fix every parameter\n";
+  for (const auto& statement : statements) out += "note: " + statement + "\n";
+  if (statements.empty()) out += "the data fix every parameter\n";
   return out + residual_plot(fit);
 }
 
