@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
@@ -82,5 +84,12 @@ int report_error(const std::string& command, const Error& error) {
 
 int main(int count, char** values) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed socket or pipe is an error of its write
-  return prony::cli::run({values + 1, values + count});
+  try {
+    return prony::cli::run({values + 1, values + count});
+  } catch (const std::system_error& error) {
+    // The reader of our output has gone (`prony audit | head`): nobody is left to tell.
+    if (error.code().value() == EPIPE) return prony::cli::kExitFailed;
+    std::fprintf(stderr, "prony: %s\n", error.what());
+    return prony::cli::kExitEnvironment;
+  }
 }
