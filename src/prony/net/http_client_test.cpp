@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "prony/net/test_peer.hpp"
 
@@ -359,16 +360,19 @@ TEST(HttpClient, LongRequestIsSentWholeAndStamped) {
 }
 
 TEST(HttpClient, AnswerBeforeTheRequestIsSentIsTaken) {
+  std::atomic<bool> answered{false};
   RawServer server([&](TestSocket& socket, int) {
     socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig");
     socket.shut_write();
-    ::usleep(50'000);
+    // Reads nothing; and a close now would be a reset, which takes the answer with it.
+    for (int i = 0; i < 20'000 && !answered; ++i) ::usleep(1000);
   });
   EventLoop loop;
   const Origin origin = local_origin(server.port());
   TestClient client(loop, origin,
                     {format_request("POST", origin, "/", {}, std::string(32 << 20, 'x'))});
   client.run();
+  answered = true;
   EXPECT_TRUE(client.last().complete);
   EXPECT_EQ(client.last().status, 413);
   EXPECT_EQ(client.last().body, "big");

@@ -160,6 +160,8 @@ struct ResponseParser::Impl {
     return body.size();
   }
 
+  bool is_done() const { return head_taken && parser->is_done(); }
+
   /// Uses up what it can of `bytes`; false: a malformed response.
   bool parse(std::string_view& bytes) {
     while (!bytes.empty()) {
@@ -196,20 +198,22 @@ ResponseParser::~ResponseParser() = default;
 
 ResponseParser::Status ResponseParser::feed(std::string_view bytes) {
   Impl& s = *impl_;
-  bool good = false;
-  if (s.kept.empty()) {
-    good = s.parse(bytes);
-    if (good && !s.stopped) s.kept.assign(bytes);
-  } else {
-    s.kept.append(bytes);
+  bool good = true;
+  // Only the rest of the kept line is copied to it, so that it stays as short as a line.
+  while (good && !s.kept.empty() && !bytes.empty() && !s.is_done() && !s.stopped) {
+    const size_t line = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+    s.kept.append(bytes.substr(0, line));
+    bytes.remove_prefix(line);
     std::string_view all = s.kept;
-    if (is_short_last_chunk(*s.parser, all)) return Status::kMore;
+    if (is_short_last_chunk(*s.parser, all)) continue;
     good = s.parse(all);
     // Also when stopped: the sink may have asked for that from within this buffer.
     s.kept.erase(0, s.kept.size() - all.size());
   }
+  if (good && s.kept.empty() && !s.stopped) good = s.parse(bytes);
+  if (good && !s.stopped) s.kept.append(bytes);
   if (!good) return Status::kBad;
-  if (s.parser->is_done() && s.head_taken) return Status::kDone;
+  if (s.is_done()) return Status::kDone;
   // Beast waits for eight bytes before it judges: what is no HTTP may be shorter.
   if (s.status == 0 && !kStatusLine.starts_with(s.kept.substr(0, kStatusLine.size()))) {
     s.problem = "no status line";
