@@ -460,7 +460,13 @@ TEST(Driver, WarmUpAndLoadShareTheConnections) {
   const auto result =
       driver.run(rig.job(entries), [&last](const LiveTotals& totals) { last = totals; });
   EXPECT_EQ(result.rows.size(), 5u);
-  for (const auto& row : result.rows) EXPECT_FALSE(row.t_connect_ns.has_value());
+  // On a busy machine a request may still be under way when the next is due, which then opens its
+  // own connection.
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const auto& row = result.rows[i];
+    if (i > 0 && result.rows[i - 1].t_close_ns.value_or(INT64_MAX) >= row.t_intended_ns) continue;
+    EXPECT_FALSE(row.t_connect_ns.has_value());
+  }
   EXPECT_EQ(last.completed, 5);
   EXPECT_EQ(last.sent, 5);
   EXPECT_EQ(last.failed, 0);
