@@ -1,6 +1,8 @@
 // Flags of `prony bench` that say what to load and what goes out with every request.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "prony/cli/bench_flags.hpp"
@@ -34,6 +36,12 @@ std::vector<std::string> without_secrets(const Arguments& arguments) {
   return shown;
 }
 
+namespace {
+bool is_authorization(const std::pair<std::string, std::string>& header) {
+  return header.first == "Authorization" || header.first == "authorization";
+}
+}  // namespace
+
 Result<void> resolve_target(BenchFlags& o) {
   auto& target = o.target;
   target.base_url = o.base_url.value_or("");
@@ -52,6 +60,11 @@ Result<void> resolve_target(BenchFlags& o) {
   for (const auto& text : o.headers) {
     auto header = split_pair("--header", text, "=:");
     if (!header) return header.error();
+    auto& name = header.value().first;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));  // names know no case
+    });
+    if (name == "authorization") std::erase_if(target.headers, is_authorization);
     target.headers.push_back(std::move(header).value());
   }
   if (target.type != "auto") {  // early, before a server is started or waited for

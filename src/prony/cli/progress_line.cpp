@@ -18,8 +18,9 @@ ProgressLine::~ProgressLine() {
 std::string ProgressLine::text(const load::LiveTotals& totals) const {
   const double seconds = static_cast<double>(totals.elapsed_ns) / 1e9;
   const double rate = seconds > 0 ? static_cast<double>(totals.sent) / seconds : 0;
-  std::string line = fmt::format("{:5.0f} s  sent {}/{}  in flight {}", seconds, totals.sent,
-                                 requests_, totals.in_flight);
+  std::string line = fmt::format("{:5.0f} s  sent {}", seconds, totals.sent);
+  if (requests_ > 0) line += fmt::format("/{}", requests_);
+  line += fmt::format("  in flight {}", totals.in_flight);
   if (totals.waiting > 0) line += fmt::format("  waiting {}", totals.waiting);
   line += fmt::format("  done {}  failed {}  rate {:.1f}", totals.completed, totals.failed, rate);
   line += asked_rate_ ? fmt::format(" of {:g}/s", *asked_rate_) : "/s";

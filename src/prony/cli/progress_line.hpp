@@ -11,7 +11,8 @@ namespace prony::cli {
 
 class ProgressLine {
  public:
-  /// `mode`: auto (terminals only), on, off. `asked_rate` in requests/s, if there is one.
+  /// `mode`: auto (terminals only), on, off. `requests` is 0 and `asked_rate` [requests/s] is unset
+  /// where there is none.
   ProgressLine(std::string_view mode, int64_t requests, std::optional<double> asked_rate);
   ~ProgressLine();
 

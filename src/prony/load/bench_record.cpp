@@ -102,8 +102,17 @@ void warn_about_lengths(const record::TokenTally& tally, const char* what, const
                                           tally.asked, tally.got, 100 * off, advice));
 }
 
-void warn(const RunFacts& facts, const record::Metrics& metrics, record::Validity& validity) {
+void warn(const RunFacts& facts, const LoadResult& load, const record::Metrics& metrics,
+          record::Validity& validity) {
   for (const auto& text : facts.endpoint.warnings) validity.warnings.push_back(text);
+  const bool all_sent = load.rows.size() == facts.schedule.entries.size();
+  const bool early = facts.options.duration_s &&
+                     seconds(load.t_end_ns - load.t_start_ns) < *facts.options.duration_s;
+  if (facts.shape.closed_loop && all_sent && early && !facts.options.num_prompts) {
+    validity.warnings.push_back(fmt::format(
+        "the server answered all {} requests made ready for --duration before it was over",
+        load.rows.size()));
+  }
   warn_about_lengths(metrics.output_tokens, "output",
                      facts.body.ignore_eos ? "" : "; answers of a fixed length need --ignore-eos",
                      validity);
@@ -133,7 +142,7 @@ record::Record make_record(const RunFacts& facts, const LoadResult& load,
       check_client(load, record.metrics, facts.environment.steal_fraction, facts.shape.at_once);
   record.validity = std::move(check.validity);
   record.client = std::move(check.client);
-  warn(facts, record.metrics, record.validity);
+  warn(facts, load, record.metrics, record.validity);
   record.run.started_at = core::utc_text(facts.started_realtime_ns).text;
   record.run.command = facts.options.command;
   record.run.label = facts.options.label;

@@ -171,7 +171,9 @@ struct ErrorCase {
   int32_t code;
 };
 // The name of the test, instead of its bytes.
-void PrintTo(const ErrorCase& error, std::ostream* out) { *out << error.message; }
+void PrintTo(const ErrorCase& error, std::ostream* out) {
+  *out << error.message;
+}
 class DialectErrors : public ::testing::TestWithParam<ErrorCase> {};
 TEST_P(DialectErrors, AreFound) {
   const auto& expected = GetParam();

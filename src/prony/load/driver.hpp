@@ -67,7 +67,7 @@ class Driver {
     WorkerOptions worker;  // `core` is set from `cores`
     int threads = 1;
     std::vector<int> cores;  // pin loop i to cores[i]; empty: not pinned
-    int64_t feed_budget_bytes = int64_t{256} << 20;
+    int64_t feed_budget_bytes = int64_t{64} << 20;
   };
   using Progress = std::function<void(const LiveTotals&)>;
 

@@ -21,7 +21,7 @@ class MessageFeed {
   /// The whole HTTP message of request `index`; pure, called from any thread.
   using Make = std::function<std::string(int64_t index)>;
   struct Options {
-    int64_t budget_bytes = int64_t{256} << 20;
+    int64_t budget_bytes = int64_t{64} << 20;
   };
 
   MessageFeed(int64_t count, Make make, const Options& options);
