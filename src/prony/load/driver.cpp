@@ -95,6 +95,12 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
   while (!feed.wait_ready(kTick) && core::monotonic_ns() < t_give_up && !interrupted()) {
   }
 
+  if (interrupted()) {  // before anything was sent
+    LoadResult nothing;
+    nothing.t_start_ns = nothing.t_end_ns = core::monotonic_ns();
+    nothing.interrupted = true;
+    return nothing;
+  }
   const core::Nanos t_start = core::monotonic_ns() + kLead;
   {
     const std::lock_guard lock(mutex_);

@@ -396,6 +396,18 @@ TEST(Driver, InterruptGivesWhatThereIs) {
   EXPECT_GT(waiting, 0);
 }
 
+TEST(Driver, InterruptedBeforeTheStart) {
+  TestServer server([](TestServer&, const net::HttpRequest&,
+                       const std::shared_ptr<net::Exchange>&) {});
+  Rig rig(server);
+  rig.interrupt = true;
+  const auto entries = schedule(5, 0);
+  const auto result = rig.run(rig.job(entries));
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_TRUE(result.rows.empty());
+  EXPECT_EQ(server.requests, 0);
+}
+
 TEST(Driver, DrainLimit) {
   TestServer server([](TestServer& self, const net::HttpRequest& request,
                        const std::shared_ptr<net::Exchange>& exchange) {
