@@ -56,7 +56,8 @@ void declare_load(Flags& flags, BenchFlags& o) {
 void declare_requests(Flags& flags, BenchFlags& o) {
   auto& b = o.bench;
   flags.group("Requests")
-      .toggle("--ignore-eos", b.ignore_eos, "answers of the asked length (vLLM, SGLang, Prony)")
+      .toggle("--ignore-eos", b.ignore_eos,
+              "answers of the asked length (vLLM, SGLang, Prony; always for own dummies)")
       .number("--temperature", b.temperature, "none: the server's default")
       .choice("--usage", b.usage, {"auto", "none", "final", "continuous", "token-ids"},
               "token counts to ask for; continuous and token-ids count every event")
