@@ -397,8 +397,8 @@ TEST(Driver, InterruptGivesWhatThereIs) {
 }
 
 TEST(Driver, InterruptedBeforeTheStart) {
-  TestServer server([](TestServer&, const net::HttpRequest&,
-                       const std::shared_ptr<net::Exchange>&) {});
+  TestServer server(
+      [](TestServer&, const net::HttpRequest&, const std::shared_ptr<net::Exchange>&) {});
   Rig rig(server);
   rig.interrupt = true;
   const auto entries = schedule(5, 0);
