@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kInside = kOpen - 1;
-// Spins before parking and before yielding. A pause takes 40 to 140 cycles, so this is 20 to 50 us:
-// longer than the gap between two jobs of one step, shorter than anybody would call busy.
+// Spins before parking, of workers and of the caller. A pause takes 40 to 140 cycles, so this is 20
+// to 50 us: longer than the gap between two jobs of one step, shorter than anybody would call busy.
 constexpr int kSpins = 1000;
 
 uint32_t epoch_of(uint64_t gate) {
@@ -49,14 +49,30 @@ void ThreadPool::run_job(const Job& job) {
     wake_.notify_all();
   }
   work();
-  gate_.fetch_and(~kOpen, std::memory_order_relaxed);
-  // Workers inside finish the piece they hold; who wakes only now finds the gate closed.
-  for (int spins = 0; (gate_.load(std::memory_order_acquire) & kInside) != 0; ++spins) {
-    if (spins < kSpins) {
-      pause_cpu();
-    } else {
-      std::this_thread::yield();
-    }
+  gate_.fetch_and(~kOpen);
+  wait_for_workers();
+}
+
+// Workers inside finish the piece they hold; who wakes only now finds the gate closed. A worker
+// that holds a piece may have lost its core to another process: then sleeping until it is done
+// costs one wake-up, where yielding would give away a time slice again and again.
+void ThreadPool::wait_for_workers() {
+  for (int spins = 0; spins < kSpins; ++spins) {
+    if ((gate_.load(std::memory_order_acquire) & kInside) == 0) return;
+    pause_cpu();
+  }
+  while (true) {
+    const uint32_t before = left_.load();
+    if ((gate_.load() & kInside) == 0) return;
+    left_.wait(before);
+  }
+}
+
+void ThreadPool::leave_job() {
+  const uint64_t before = gate_.fetch_sub(1);
+  if ((before & kOpen) == 0 && (before & kInside) == 1) {  // the last, and the caller may sleep
+    left_.fetch_add(1);
+    left_.notify_one();
   }
 }
 
@@ -98,7 +114,7 @@ void ThreadPool::worker_loop(int index) {
   while (!stop_.load(std::memory_order_relaxed)) {
     if (join_job(&seen_epoch)) {
       work();
-      gate_.fetch_sub(1, std::memory_order_release);
+      leave_job();
       idle_spins = 0;
     } else if (++idle_spins < kSpins) {
       pause_cpu();

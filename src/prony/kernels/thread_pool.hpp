@@ -49,7 +49,9 @@ class ThreadPool {
   void run_job(const Job& job);
   void work();
   void worker_loop(int index);
+  void wait_for_workers();
   bool join_job(uint32_t* seen_epoch);
+  void leave_job();
   void park(uint32_t seen_epoch);
 
   Job job_;                       // written only while the gate is closed and nobody is inside
@@ -57,6 +59,7 @@ class ThreadPool {
   // One word, so that joining and closing cannot cross: epoch << 32 | open << 31 | workers inside.
   std::atomic<uint64_t> gate_{0};
   std::atomic<uint32_t> wake_{0};  // futex word: changes when parked workers must look again
+  std::atomic<uint32_t> left_{0};  // futex word: changes when the last leaves a closed gate
   std::atomic<uint32_t> parked_{0};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
