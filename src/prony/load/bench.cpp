@@ -15,8 +15,8 @@
 namespace prony::load {
 namespace {
 
-constexpr int64_t kSpareFiles = 64;        // standard streams, result files, epoll, listeners
-constexpr int64_t kAheadMax = 10'000;      // connections opened before the load
+constexpr int64_t kSpareFiles = 256;   // connections opened ahead, result files, standard streams
+constexpr int64_t kAheadMax = 10'000;  // connections opened before the load
 constexpr int64_t kWarmUpConcurrency = 8;  // where nothing caps it
 
 // Most connections that may be open; 0: as many as the schedule has requests.
