@@ -91,6 +91,21 @@ TEST(CpuExecutor, CapacityIsWhatTheOptionsSay) {
   EXPECT_EQ(small_executor()->device(), "cpu");
 }
 
+TEST(CpuExecutor, TheEnvironmentOrAnOptionForcesTheInstructionSet) {
+  for (const kernels::Isa isa : kernels::supported_isas()) {
+    ASSERT_EQ(setenv("PRONY_ISA", std::string(isa_name(isa)).c_str(), 1), 0);
+    EXPECT_EQ(small_executor()->isa(), isa);
+    CpuExecutorOptions options = small_options();
+    options.isa = kernels::Isa::kGeneric;  // wins over the variable
+    EXPECT_EQ(small_executor(options)->isa(), kernels::Isa::kGeneric);
+  }
+  ASSERT_EQ(setenv("PRONY_ISA", "sse9", 1), 0);
+  EXPECT_EQ(refusal(small_spec(), small_options()),
+            "PRONY_ISA: found 'sse9', expected generic, avx2 or avx512");
+  ASSERT_EQ(unsetenv("PRONY_ISA"), 0);
+  EXPECT_EQ(small_executor()->isa(), kernels::supported_isas().back());
+}
+
 TEST(CpuExecutor, RefusesWhatItCannotRunByName) {
   catalog::ModelSpec spec = small_spec();
   spec.id = "some-model";
