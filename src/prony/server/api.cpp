@@ -128,8 +128,9 @@ bool read_content(const Json& json, std::string& content) {
   if (json.is_null()) return true;  // an assistant's tool call
   if (!json.is_array()) return false;
   for (const auto& part : json) {
-    if (!part.is_object() || part.value("type", "") != "text" || !part.contains("text") ||
-        !part["text"].is_string()) {
+    // Comparing keeps a `type` that is no string from throwing.
+    if (!part.is_object() || !part.contains("type") || part["type"] != "text" ||
+        !part.contains("text") || !part["text"].is_string()) {
       return false;
     }
     content += part["text"].get<std::string>();

@@ -70,6 +70,11 @@ TEST(ParseGeneration, RefusalsNameTheField) {
   EXPECT_EQ(refused(R"({"prompt":"a","echo":true})").param, "echo");
   EXPECT_EQ(refused(R"({"prompt":"a","stream_options":{}})").param, "stream_options");
   EXPECT_EQ(refused(R"({"messages":[{"role":"user"}]})", true).param, "messages");
+  EXPECT_EQ(
+      refused(R"({"messages":[{"role":"user","content":[{"type":5,"text":"a"}]}]})", true).param,
+      "messages");
+  EXPECT_EQ(refused(R"({"messages":[{"role":"user","content":[{"text":"a"}]}]})", true).param,
+            "messages");
   EXPECT_THAT(refused("{\"prompt\":").message, HasSubstr("not JSON at byte"));
   EXPECT_EQ(refused("[1]").message, "body: expected a JSON object");
 }
