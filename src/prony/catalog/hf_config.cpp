@@ -134,16 +134,11 @@ const HfArchitecture* find_architecture(JsonFields& config) {
 
 // The file as an object.
 Result<core::Json> parse_object(std::string_view text, std::string_view name) {
-  try {
-    auto json = core::parse_json(text, name);
-    if (json.ok() && !json->is_object()) {
-      return invalid_argument(fmt::format("{}: the top is no object, expected {{...}}", name));
-    }
-    return json;
-  } catch (const core::Json::exception& failure) {
-    // A number beyond the range of double is no syntax error and leaves parse_json as an exception.
-    return invalid_argument(fmt::format("{}: not JSON: {}", name, failure.what()));
+  auto json = core::parse_json(text, name);
+  if (json.ok() && !json->is_object()) {
+    return invalid_argument(fmt::format("{}: the top is no object, expected {{...}}", name));
   }
+  return json;
 }
 
 }  // namespace

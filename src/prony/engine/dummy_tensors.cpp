@@ -1,17 +1,11 @@
 #include "prony/engine/dummy_tensors.hpp"
 
+#include "prony/core/hash.hpp"
 #include "prony/core/math.hpp"
 #include "prony/core/rng.hpp"
 
 namespace prony::engine {
 namespace {
-
-// FNV-1a, 64 bit: names the random stream of a tensor.
-uint64_t stream_of(std::string_view name) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3;
-  return hash;
-}
 
 struct Law {
   float center = 0;
@@ -29,7 +23,7 @@ Law law_of(const TensorRows& tensor) {
 }  // namespace
 
 Result<void> DummyTensors::read(const TensorRows& wanted, float* out) const {
-  const uint64_t stream = stream_of(wanted.name);
+  const uint64_t stream = core::fnv1a(wanted.name);  // each tensor has its own
   const Law law = law_of(wanted);
   const std::array<uint32_t, 2> key = {static_cast<uint32_t>(seed_),
                                        static_cast<uint32_t>(seed_ >> 32)};

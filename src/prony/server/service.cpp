@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "prony/core/hash.hpp"
+
 namespace prony::server {
 namespace {
 
 constexpr int32_t kDefaultCompletionTokens = 16;  // OpenAI's and vLLM's default of the older route
 
-// FNV-1a over the client's salt: different strings must not share prefix blocks.
+// Requests with different salts must not share prefix blocks; those without one do.
 uint64_t salt_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char byte : text) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-  }
-  return text.empty() ? 0 : hash;
+  return text.empty() ? 0 : core::fnv1a(text);
 }
 
 // Only what may stand in an id and a header: the client chose it.

@@ -151,6 +151,16 @@ void StepLoop::drop(Ticket ticket) {
   if (scheduler_->abort(handle)) release(handle);
 }
 
+SchedulerGauges StepLoop::gauges() const {
+  const auto stats = scheduler_->stats();
+  return {.running = stats.running,
+          .waiting = stats.waiting + stats.remote,
+          .kv_usage = 1.0 - static_cast<double>(stats.free_blocks) / stats.block_count,
+          .preemptions = stats.preemptions,
+          .prefix_queries_tokens = stats.prefix_query_tokens,
+          .prefix_hits_tokens = stats.prefix_hit_tokens};
+}
+
 // True if a step was put in flight.
 bool StepLoop::submit_step() {
   if (scheduler_->steps_in_flight() >= scheduler_->options().depth) return false;
@@ -164,14 +174,7 @@ bool StepLoop::submit_step() {
     sequence.cached_tokens = row.first_position;
   }
   executor_.submit(plan);
-  const auto stats = scheduler_->stats();
-  metrics_.on_step(plan.token_count,
-                   {.running = stats.running,
-                    .waiting = stats.waiting + stats.remote,
-                    .kv_usage = 1.0 - static_cast<double>(stats.free_blocks) / stats.block_count,
-                    .preemptions = stats.preemptions,
-                    .prefix_queries_tokens = stats.prefix_query_tokens,
-                    .prefix_hits_tokens = stats.prefix_hit_tokens});
+  metrics_.on_step(plan.token_count, gauges());
   return true;
 }
 
@@ -188,13 +191,7 @@ Result<void> StepLoop::finish_step() {
   }
   const auto& committed = scheduler_->commit({finished_});
   for (const auto handle : committed.released) release(handle);
-  if (scheduler_->idle()) {
-    const auto stats = scheduler_->stats();
-    metrics_.on_step(0, {.kv_usage = 0,
-                         .preemptions = stats.preemptions,
-                         .prefix_queries_tokens = stats.prefix_query_tokens,
-                         .prefix_hits_tokens = stats.prefix_hit_tokens});
-  }
+  if (scheduler_->idle()) metrics_.on_step(0, gauges());  // no later step will say so
   return {};
 }
 

@@ -83,6 +83,7 @@ class StepLoop {
   bool take_commands(bool wait);
   void begin(Ticket ticket, Submission submission);
   void drop(Ticket ticket);
+  SchedulerGauges gauges() const;
   bool submit_step();
   Result<void> finish_step();
   void take_token(Sequence& sequence, const sched::SampledToken& sampled, core::Nanos now_ns);

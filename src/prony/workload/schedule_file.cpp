@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "prony/core/file.hpp"
+#include "prony/core/hash.hpp"
 #include "prony/core/json.hpp"
 #include "prony/token/quote.hpp"
 #include "prony/workload/schedule.hpp"
@@ -143,17 +144,11 @@ Result<void> check_order(const Schedule& schedule, const ScheduleEntry& entry, c
 }  // namespace
 
 uint64_t Schedule::digest() const {
-  // FNV-1a, 64 bits (Fowler, Noll & Vo): tells loads apart, no defence against forgery.
-  uint64_t hash = 0xCBF29CE484222325;
+  core::Fnv1a hash;
   for (const ScheduleEntry& entry : entries) {
-    for (const int64_t value : values_of(entry)) {
-      for (int shift = 0; shift < 64; shift += 8) {
-        hash ^= static_cast<uint64_t>(value) >> shift & 0xFF;
-        hash *= 0x100000001B3;
-      }
-    }
+    for (const int64_t value : values_of(entry)) hash.add(static_cast<uint64_t>(value));
   }
-  return hash;
+  return hash.value();
 }
 
 std::string write_schedule_text(const Schedule& schedule) {
