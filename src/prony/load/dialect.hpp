@@ -35,11 +35,18 @@ struct BodyOptions {
   core::Json extra = core::Json::object();  // --extra-body; its members win
 };
 
+/// An earlier message of a conversation. `role` is "user" or "assistant".
+struct BodyMessage {
+  std::string_view role, text;
+};
+
 /// One request of the schedule, ready to be written.
 struct BodyPrompt {
   std::string_view text;
   std::span<const int32_t> ids;  // [tokens]; used instead of text if not empty
   int32_t output_tokens = 0;     // asked for
+  /// What was said before `text`, oldest first; empty unless DialectInfo::takes_history.
+  std::span<const BodyMessage> history = {};
 };
 
 class EventParser {
@@ -51,12 +58,13 @@ class EventParser {
 };
 
 struct DialectInfo {
-  const char* name;       // --endpoint-type
-  const char* aliases;    // comma-separated, may be empty
-  const char* path;       // below the base URL, which stands for .../v1
-  bool takes_token_ids;   // a prompt may be token ids
-  bool continuous_usage;  // understands UsageRequest::kContinuous where the server does
-  bool channels;          // tells reasoning and tool calls from text
+  const char* name;            // --endpoint-type
+  const char* aliases;         // comma-separated, may be empty
+  const char* path;            // below the base URL, which stands for .../v1
+  bool takes_token_ids;        // a prompt may be token ids
+  bool continuous_usage;       // understands UsageRequest::kContinuous where the server does
+  bool channels;               // tells reasoning and tool calls from text
+  bool takes_history = false;  // earlier messages go as messages; else they are part of the text
 };
 
 class Dialect {

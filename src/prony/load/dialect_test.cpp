@@ -53,6 +53,20 @@ TEST(DialectBody, ChatHoldsPromptLimitAndUsage) {
             R"("max_tokens":5,"stream":true,"stream_options":{"include_usage":true}})");
 }
 
+TEST(DialectBody, ChatPutsTheHistoryBeforeThePrompt) {
+  const BodyMessage history[] = {{"user", "one"}, {"assistant", "two \"2\""}};
+  BodyOptions options;
+  options.usage = UsageRequest::kNone;
+  const auto body = core::parse_json(
+      openai_chat().body({.text = "three", .ids = {}, .output_tokens = 5, .history = history},
+                         options),
+      "body");
+  ASSERT_TRUE(body.ok());
+  EXPECT_EQ(body.value()["messages"].dump(),
+            R"([{"role":"user","content":"one"},{"role":"assistant","content":"two \"2\""},)"
+            R"({"role":"user","content":"three"}])");
+}
+
 TEST(DialectBody, CompletionsTakesIdsAndExtras) {
   BodyOptions options;
   options.model = "m";

@@ -79,17 +79,20 @@ class OpenAiChat final : public Dialect {
                                        .path = "/v1/chat/completions",
                                        .takes_token_ids = false,
                                        .continuous_usage = true,
-                                       .channels = true};
+                                       .channels = true,
+                                       .takes_history = true};
     return kInfo;
   }
 
   std::string body(const BodyPrompt& prompt, const BodyOptions& options) const override {
-    core::Json message = core::Json::object();
-    message["role"] = "user";
-    message["content"] = prompt.text;
+    core::Json messages = core::Json::array();
+    for (const auto& message : prompt.history) {
+      messages.push_back({{"role", message.role}, {"content", message.text}});
+    }
+    messages.push_back({{"role", "user"}, {"content", prompt.text}});
     core::Json body = core::Json::object();
     body["model"] = options.model;
-    body["messages"] = core::Json::array({std::move(message)});
+    body["messages"] = std::move(messages);
     return finish_openai_body(std::move(body), prompt, options);
   }
 
