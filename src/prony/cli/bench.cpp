@@ -4,13 +4,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "prony/catalog/catalog.hpp"
 #include "prony/cli/bench_flags.hpp"
 #include "prony/cli/bench_output.hpp"
 #include "prony/cli/bench_setup.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/interrupt.hpp"
-#include "prony/cli/progress_line.hpp"
 #include "prony/core/file.hpp"
 #include "prony/load/bench.hpp"
 #include "prony/record/rows_file.hpp"
@@ -44,14 +42,7 @@ int exit_code(const BenchFlags& flags, const load::BenchRun& run) {
 }
 
 Result<int> bench(BenchFlags& flags) {
-  if (flags.bench.dataset == "azure" && flags.bench.dataset_path.empty()) {
-    auto folder = catalog::data_folder();
-    if (!folder) return folder.error();
-    flags.bench.dataset_path = folder.value() + "/traces/azure-llm-2023-conv-sample.csv";
-  }
-  if (!flags.bench.prompt_salt) {
-    flags.bench.prompt_salt = static_cast<uint64_t>(core::realtime_ns() / 1000);
-  }
+  if (auto filled = fill_defaults(flags); !filled) return filled.error();
   if (flags.out) {  // now, not after an hour of load
     if (auto made = core::make_directories(*flags.out); !made) return made.error();
   }
@@ -64,16 +55,7 @@ Result<int> bench(BenchFlags& flags) {
   }
   const auto endpoint = load::open_endpoint(flags.target, note, &interrupt.flag());
   if (!endpoint) return endpoint.error();
-  auto prompts = make_prompts(flags, endpoint.value());
-  if (!prompts) return prompts.error();
-  const auto shape = load::load_shape(flags.bench);
-  ProgressLine line(flags.progress, flags.bench.num_prompts.value_or(0),
-                    shape.ok() ? shape.value().rate_per_s : std::nullopt);
-  auto run = load::run_bench(flags.bench, endpoint.value(), prompts.value(),
-                             {.interrupt = &interrupt.flag(),
-                              .progress = [&line](const auto& totals) { line.show(totals); },
-                              .note = note});
-  line.clear();
+  auto run = measure(flags, endpoint.value(), interrupt.flag(), note);
   if (!run) return run.error();
   if (server && !server->running()) note("prony serve ended before the run did");
   if (flags.out) {

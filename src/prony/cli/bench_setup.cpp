@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "prony/catalog/catalog.hpp"
+#include "prony/cli/progress_line.hpp"
 #include "prony/core/system.hpp"
 #include "prony/token/chat.hpp"
 #include "prony/token/tokenizer.hpp"
@@ -54,6 +56,34 @@ Result<std::shared_ptr<const workload::PromptBuilder>> make_prompts(
   auto built = workload::PromptBuilder::create(std::move(tokenizer), options);
   if (!built) return built.error();
   return std::make_shared<const workload::PromptBuilder>(std::move(built).value());
+}
+
+Result<void> fill_defaults(BenchFlags& flags) {
+  if (flags.bench.dataset == "azure" && flags.bench.dataset_path.empty()) {
+    auto folder = catalog::data_folder();
+    if (!folder) return folder.error();
+    flags.bench.dataset_path = folder.value() + "/traces/azure-llm-2023-conv-sample.csv";
+  }
+  if (!flags.bench.prompt_salt) {
+    flags.bench.prompt_salt = static_cast<uint64_t>(core::realtime_ns() / 1000);
+  }
+  return {};
+}
+
+Result<load::BenchRun> measure(BenchFlags& flags, const load::Endpoint& endpoint,
+                               const std::atomic<bool>& interrupt,
+                               const std::function<void(std::string_view)>& note) {
+  auto prompts = make_prompts(flags, endpoint);
+  if (!prompts) return prompts.error();
+  const auto shape = load::load_shape(flags.bench);
+  ProgressLine line(flags.progress, flags.bench.num_prompts.value_or(0),
+                    shape.ok() ? shape.value().rate_per_s : std::nullopt);
+  auto run = load::run_bench(flags.bench, endpoint, prompts.value(),
+                             {.interrupt = &interrupt,
+                              .progress = [&line](const auto& totals) { line.show(totals); },
+                              .note = note});
+  line.clear();
+  return run;
 }
 
 }  // namespace prony::cli

@@ -57,7 +57,9 @@ std::string one_line(std::string text) {
 struct Flags::Impl {
   CLI::App app;
   std::string group = "Options";
-  std::vector<std::string> names;  // all, for the nearest one
+  std::vector<std::string> names;     // all, for the nearest one
+  std::vector<std::string> numerics;  // those of integers and numbers
+  std::vector<std::pair<std::string, std::function<std::string()>>> values;  // as they will be used
   // Runs after CLI11 has split the line: converts raw values into targets.
   std::vector<std::function<Result<void>()>> conversions;
   std::vector<std::unique_ptr<Raw>> raws;
@@ -84,6 +86,13 @@ struct Flags::Impl {
     }
   }
 
+  void remember_number(std::string_view flag_names) {
+    for (; !flag_names.empty();) {
+      numerics.push_back(first_name(flag_names));
+      flag_names.remove_prefix(std::min(flag_names.size(), numerics.back().size() + 1));
+    }
+  }
+
   // An option of one value: `convert` turns its text into the target's type.
   template <class Target, class Convert>
   CLI::Option* add_single(std::string_view flag_names, Target& target, std::string_view help,
@@ -91,6 +100,8 @@ struct Flags::Impl {
     Raw* raw = nullptr;
     auto* option = add(flag_names, help, raw, default_text);
     option->type_name(std::string(type));
+    values.emplace_back(first_name(flag_names),
+                        [raw, default_text] { return raw->empty() ? default_text : raw->back(); });
     conversions.push_back([raw, &target, convert, flag = first_name(flag_names)]() -> Result<void> {
       if (raw->empty()) return {};
       auto value = convert(flag, raw->back());
@@ -133,19 +144,23 @@ Flags& Flags::text(std::string_view names, std::optional<std::string>& target,
   return *this;
 }
 Flags& Flags::integer(std::string_view names, int64_t& target, std::string_view help) {
+  impl_->remember_number(names);
   impl_->add_single(names, target, help, std::to_string(target), "N", to_integer);
   return *this;
 }
 Flags& Flags::integer(std::string_view names, std::optional<int64_t>& target,
                       std::string_view help) {
+  impl_->remember_number(names);
   impl_->add_single(names, target, help, target ? std::to_string(*target) : "", "N", to_integer);
   return *this;
 }
 Flags& Flags::number(std::string_view names, double& target, std::string_view help) {
+  impl_->remember_number(names);
   impl_->add_single(names, target, help, fmt::format("{}", target), "X", to_number);
   return *this;
 }
 Flags& Flags::number(std::string_view names, std::optional<double>& target, std::string_view help) {
+  impl_->remember_number(names);
   impl_->add_single(names, target, help, target ? fmt::format("{}", *target) : "", "X", to_number);
   return *this;
 }
@@ -153,6 +168,7 @@ Flags& Flags::number(std::string_view names, std::optional<double>& target, std:
 Flags& Flags::toggle(std::string_view names, bool& target, std::string_view help) {
   impl_->app.add_flag(std::string(names), target, std::string(help))->group(impl_->group);
   impl_->remember(names);
+  impl_->values.emplace_back(first_name(names), [&target] { return target ? "on" : "off"; });
   return *this;
 }
 
@@ -163,6 +179,8 @@ Flags& Flags::list(std::string_view names, std::vector<std::string>& target,
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->type_name("TEXT ...");
   impl_->remember(names);
+  impl_->values.emplace_back(first_name(names),
+                             [&target] { return fmt::format("{}", fmt::join(target, " ")); });
   return *this;
 }
 
@@ -210,6 +228,16 @@ Result<Flags::Outcome> Flags::parse(const std::vector<std::string>& arguments) {
 bool Flags::given(std::string_view name) const {
   const auto* option = impl_->app.get_option_no_throw(std::string(name));
   return option != nullptr && option->count() > 0;
+}
+
+bool Flags::takes_number(std::string_view name) const {
+  return std::find(impl_->numerics.begin(), impl_->numerics.end(), name) != impl_->numerics.end();
+}
+
+std::vector<std::pair<std::string, std::string>> Flags::effective() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, value] : impl_->values) out.emplace_back(name, value());
+  return out;
 }
 
 std::string Flags::help() const {

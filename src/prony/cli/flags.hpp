@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "prony/core/result.hpp"
@@ -49,6 +50,10 @@ class Flags {
   Result<Outcome> parse(const std::vector<std::string>& arguments);
   /// True if the user gave the flag (by any of its names).
   bool given(std::string_view name) const;
+  /// True if `name` (any of its names) was declared as an integer or a number.
+  bool takes_number(std::string_view name) const;
+  /// After parse(): {first name, value} of every flag, given or not: what the run will be.
+  std::vector<std::pair<std::string, std::string>> effective() const;
   std::string help() const;
 
  private:
