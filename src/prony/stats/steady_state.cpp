@@ -21,8 +21,8 @@ double mean_of(std::span<const double> values) {
   return moments.mean().value_or(0);
 }
 
-// Two-sided p-value of Mann and Kendall's test for a monotone trend, normal limit with continuity
-// and tie corrections; good for ten values and more.
+}  // namespace
+
 double trend_p_value(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   double score = 0;
@@ -46,8 +46,6 @@ double trend_p_value(std::span<const double> values) {
   const double size = std::max(0.0, (score < 0 ? -score : score) - 1);
   return 2 * core::normal_cdf(-size / core::math::sqrt(variance));
 }
-
-}  // namespace
 
 int64_t mser5_truncation(std::span<const double> series) {
   const size_t batches = series.size() / kMserBatch;

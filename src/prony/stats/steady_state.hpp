@@ -17,6 +17,10 @@ namespace prony::stats {
 /// batch of 5); 0 for fewer than 10 observations.
 int64_t mser5_truncation(std::span<const double> series);
 
+/// Two-sided p-value of Mann and Kendall's test for a monotone trend, normal limit with continuity
+/// and tie corrections; good for ten values and more that do not depend on each other.
+double trend_p_value(std::span<const double> values);
+
 struct SteadyState {
   bool steady = false;
   int64_t truncation = 0;  // MSER-5; half the series or more means no steady part was found
