@@ -59,7 +59,7 @@ CASES = {
                                      decoder_sparse_step=1, mlp_only_layers=[]), 1),
     "qwen-3-moe-unnormed": ("qwen3_moe", dict(num_experts=8, num_experts_per_tok=3, head_dim=16,
                                               moe_intermediate_size=24, norm_topk_prob=False,
-                                              decoder_sparse_step=1, mlp_only_layers=[1]), 1),
+                                              decoder_sparse_step=1, mlp_only_layers=[0]), 1),
     "deepseek-v2-lite": ("deepseek_v2", dict(
         num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=32, qk_nope_head_dim=16,
         qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=8, n_shared_experts=2,
@@ -131,7 +131,7 @@ def record(name, out):
     with torch.no_grad():
         for i, prompt in enumerate(prompts):
             keep = torch.arange(len(prompt))[:: 1 if len(prompt) < 20 else 5].flip(0)
-            keep = (len(prompt) - 1 - keep).flip(0)  # the last position is always among them
+            keep = len(prompt) - 1 - keep  # rising, the last position among them
             oracle[f"prompt_{i}"] = prompt.to(torch.int32)
             oracle[f"positions_{i}"] = keep.to(torch.int32)
             oracle[f"logits_{i}"] = model(prompt[None]).logits[0][keep].float().contiguous()

@@ -107,8 +107,7 @@ CpuExecutor::CpuExecutor(std::unique_ptr<kernels::ThreadPool> pool, Model model,
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const catalog::ModelSpec& spec,
                                                          const TensorSource& source,
                                                          const CpuExecutorOptions& options) {
-  const int32_t context = options.max_context > 0 ? options.max_context : spec.max_context;
-  if (const auto check = check_supported(spec, context); !check.ok()) return check.error();
+  if (const auto check = check_supported(spec); !check.ok()) return check.error();
   if (const auto check = check_options(spec, options); !check.ok()) return check.error();
   const auto kernels = choose_kernels(options);
   if (!kernels.ok()) return kernels.error();

@@ -111,24 +111,31 @@ TEST(CpuExecutor, RefusesWhatItCannotRunByName) {
   spec.id = "some-model";
   const auto refused = [&](const char* feature) {
     return "model some-model: found " + std::string(feature) +
-           ", expected a dense decoder (llama, mistral, qwen2, qwen3) on cpu";
+           ", expected a decoder of the families llama, mistral, mixtral, qwen, gemma-2 or "
+           "deepseek on cpu";
   };
-  spec.moe.emplace();
-  EXPECT_EQ(refusal(spec, small_options()), refused("a mixture of experts"));
-  spec.moe.reset();
-  spec.mla.emplace();
-  EXPECT_EQ(refusal(spec, small_options()), refused("multi-head latent attention"));
-  spec.mla.reset();
-  spec.attention_softcap = 50;
-  EXPECT_EQ(refusal(spec, small_options()), refused("a soft cap of attention scores"));
-  spec.attention_softcap.reset();
-  spec.rope.type = catalog::RopeType::kYarn;
-  EXPECT_EQ(refusal(spec, small_options()), refused("yarn rope scaling"));
+  spec.rope.type = catalog::RopeType::kNone;
+  EXPECT_EQ(refusal(spec, small_options()), refused("attention without rope"));
   spec.rope.type = catalog::RopeType::kDefault;
-  spec.sliding_window = 256;
-  EXPECT_EQ(refusal(spec, small_options()),
-            refused("a sliding window of 256 tokens in a context of 512"));
-  spec.sliding_window = 512;  // never reached: the same as none
+  spec.attention_sinks = true;
+  EXPECT_EQ(refusal(spec, small_options()), refused("attention sinks"));
+  spec.attention_sinks = false;
+  spec.activation = catalog::Activation::kSwigluClamp;
+  EXPECT_EQ(refusal(spec, small_options()), refused("clamped swiglu"));
+  spec.activation = catalog::Activation::kSilu;
+  spec.moe = catalog::Moe{.experts = 6, .experts_per_token = 3, .intermediate = 8};
+  spec.moe->expert_bias = true;
+  EXPECT_EQ(refusal(spec, small_options()), refused("biases of experts"));
+  spec.moe->expert_bias = false;
+  spec.moe->groups = 3;
+  EXPECT_EQ(
+      refusal(spec, small_options()),
+      "model some-model: found 3 experts a token, expected no more than 1 of 3 equal groups of "
+      "6 experts hold");
+  spec.moe.reset();
+  spec.mla = catalog::Mla{.kv_lora_rank = 513, .qk_rope_head_dim = 8, .v_head_dim = 8};
+  EXPECT_EQ(refusal(spec, small_options()), refused("a value width of 513 (at most 512)"));
+  spec.mla.reset();
   EXPECT_EQ(refusal(spec, small_options()), "");
   spec.head_dim = 7;
   EXPECT_EQ(refusal(spec, small_options()),

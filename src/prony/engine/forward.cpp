@@ -8,17 +8,18 @@
 namespace prony::engine {
 namespace {
 
-// Tokens of a prefill that one attention task takes: enough to use a page often once it is in
-// cache, few enough to balance threads.
-constexpr int32_t kPieceTokens = 32;
-// Tokens that one task of an elementwise operator takes.
-constexpr int64_t kTokenGrain = 8;
-
 // Rows start on cache lines, and an odd number of lines apart: rows a power of two apart would
 // fall into the same few cache sets, and a matrix product reads twelve of them at a time.
 int64_t stride_of(int64_t elements) {
   const int64_t lines = kernels::round_up(elements, kernels::kLanes) / kernels::kLanes;
   return (lines % 2 == 0 ? lines + 1 : lines) * kernels::kLanes;
+}
+
+// Widest inner vector of any MLP of the model.
+int64_t widest_mlp(const catalog::ModelSpec& spec) {
+  if (!spec.moe) return spec.intermediate;
+  const int64_t dense = spec.moe->dense_layers > 0 ? spec.intermediate : 0;
+  return std::max({dense, int64_t{spec.moe->intermediate}, int64_t{spec.moe->shared_intermediate}});
 }
 
 // Panels per task: all at once for one thread, else about four tasks a thread, in pairs because the
@@ -34,21 +35,51 @@ Forward::Forward(const catalog::ModelSpec& spec, const ForwardLimits& limits, ke
     : spec_(spec),
       limits_(limits),
       arena_(std::move(arena)),
-      rope_(spec.rope, spec.head_dim, limits.max_context, arena_),
+      rope_(spec.rope, spec.mla ? spec.mla->qk_rope_head_dim : spec.head_dim, limits.max_context,
+            arena_),
       hidden_stride_(stride_of(spec.hidden)),
-      qkv_stride_(stride_of(int64_t{spec.heads + 2 * spec.kv_heads} * spec.head_dim)),
-      attention_stride_(stride_of(int64_t{spec.heads} * spec.head_dim)),
-      gate_up_stride_(stride_of(int64_t{2} * spec.intermediate)),
-      inner_stride_(stride_of(spec.intermediate)),
+      qkv_stride_(stride_of(spec.mla ? int64_t{spec.heads} * spec.head_dim
+                                     : int64_t{spec.heads + 2 * spec.kv_heads} * spec.head_dim)),
+      attention_stride_(
+          stride_of(int64_t{spec.heads} * (spec.mla ? spec.mla->v_head_dim : spec.head_dim))),
+      gate_up_stride_(stride_of(2 * widest_mlp(spec))),
+      inner_stride_(stride_of(widest_mlp(spec))),
       vocab_stride_(stride_of(spec.vocab)),
       hidden_(arena_.take<float>(limits.max_tokens * hidden_stride_)),
       normed_(arena_.take<float>(limits.max_tokens * hidden_stride_)),
+      update_(arena_.take<float>(limits.max_tokens * hidden_stride_)),
       qkv_(arena_.take<float>(limits.max_tokens * qkv_stride_)),
       attention_(arena_.take<float>(limits.max_tokens * attention_stride_)),
       gate_up_(arena_.take<float>(limits.max_tokens * gate_up_stride_)),
       inner_(arena_.take<float>(limits.max_tokens * inner_stride_)),
       last_(arena_.take<float>(limits.max_rows * hidden_stride_)),
-      logits_(arena_.take<float>(std::min(limits.max_rows, kLogitRows) * vocab_stride_)) {}
+      logits_(arena_.take<float>(std::min(limits.max_rows, kLogitRows) * vocab_stride_)) {
+  const double scale =
+      spec.attention_scale.value_or(1.0 / core::math::sqrt(static_cast<double>(spec.head_dim)));
+  attention_scale_ = static_cast<float>(spec.mla ? scale * rope_softmax_factor(spec.rope) : scale);
+  const int64_t tokens = limits.max_tokens;
+  if (spec.mla) {
+    const int64_t latent = spec.mla->kv_lora_rank + spec.mla->qk_rope_head_dim;
+    q_rank_stride_ = stride_of(spec.mla->q_lora_rank);
+    latent_stride_ = stride_of(latent);
+    q_latent_stride_ = stride_of(spec.heads * latent);
+    out_latent_stride_ = stride_of(int64_t{spec.heads} * spec.mla->kv_lora_rank);
+    q_rank_ = arena_.take<float>(tokens * q_rank_stride_);
+    latent_ = arena_.take<float>(tokens * latent_stride_);
+    q_latent_ = arena_.take<float>(tokens * q_latent_stride_);
+    out_latent_ = arena_.take<float>(tokens * out_latent_stride_);
+  }
+  if (spec.moe) {
+    router_stride_ = stride_of(spec.moe->experts);
+    router_ = arena_.take<float>(tokens * router_stride_);
+    gathered_ = arena_.take<float>(tokens * hidden_stride_);
+    answered_ = arena_.take<float>(tokens * hidden_stride_);
+    chosen_ = arena_.take<int32_t>(tokens * spec.moe->experts_per_token);
+    chosen_weight_ = arena_.take<float>(tokens * spec.moe->experts_per_token);
+    expert_end_ = arena_.take<int32_t>(spec.moe->experts);
+    by_expert_ = arena_.take<int32_t>(tokens * spec.moe->experts_per_token);
+  }
+}
 
 int64_t Forward::workspace_bytes(const catalog::ModelSpec& spec, const ForwardLimits& limits) {
   return Forward(spec, limits, kernels::Arena()).arena_.used_bytes();
@@ -113,6 +144,10 @@ void Forward::embed(std::span<const ForwardRow> rows) {
   for (const ForwardRow& row : rows) {
     for (const int32_t token : row.tokens) {
       model_->embed(token, target);
+      if (spec_.scaled_embedding) {
+        const auto factor = static_cast<float>(core::math::sqrt(static_cast<double>(spec_.hidden)));
+        for (int32_t i = 0; i < spec_.hidden; ++i) target[i] *= factor;
+      }
       target += hidden_stride_;
     }
   }
@@ -132,100 +167,31 @@ void Forward::matmul(const float* x, int64_t x_stride, int64_t rows,
              [&](int64_t begin, int64_t end) { kernels_->matmul(args, begin, end); });
 }
 
-void Forward::norm(const float* x, int64_t x_stride, const float* weight, float* y) {
+void Forward::norm(const float* x, int64_t x_stride, int64_t n, const float* weight, float* y,
+                   int64_t y_stride) {
   pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
     kernels_->rmsnorm({.x = x + begin * x_stride,
                        .x_stride = x_stride,
                        .rows = end - begin,
-                       .n = spec_.hidden,
+                       .n = n,
                        .weight = weight,
                        .epsilon = static_cast<float>(spec_.rms_epsilon),
-                       .y = y + begin * hidden_stride_,
-                       .y_stride = hidden_stride_});
+                       .y = y + begin * y_stride,
+                       .y_stride = y_stride});
   });
 }
 
-void Forward::add_to_hidden(const float* y, int64_t y_stride) {
+// The residual connection; with a norm of its own where the model has one.
+void Forward::add_to_hidden(const float* out_norm) {
+  if (out_norm != nullptr) {
+    norm(update_, hidden_stride_, spec_.hidden, out_norm, update_, hidden_stride_);
+  }
   pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
-      kernels_->add(hidden_ + token * hidden_stride_, y + token * y_stride, spec_.hidden);
+      kernels_->add(hidden_ + token * hidden_stride_, update_ + token * hidden_stride_,
+                    spec_.hidden);
     }
   });
-}
-
-// Norms per head (Qwen3), rotation by position, and the way into the pages.
-void Forward::position_and_store(const LayerWeights& layer, const kernels::KvLayout& kv) {
-  const int64_t head_dim = spec_.head_dim;
-  const int64_t q_heads = spec_.heads;
-  const int64_t kv_heads = spec_.kv_heads;
-  const auto norm_heads = [&](float* heads, int64_t count, const float* weight) {
-    kernels_->rmsnorm({.x = heads,
-                       .x_stride = head_dim,
-                       .rows = count,
-                       .n = head_dim,
-                       .weight = weight,
-                       .epsilon = static_cast<float>(spec_.rms_epsilon),
-                       .y = heads,
-                       .y_stride = head_dim});
-  };
-  pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t token = begin; token < end; ++token) {
-      float* q = qkv_ + token * qkv_stride_;
-      float* k = q + q_heads * head_dim;
-      const float* v = k + kv_heads * head_dim;
-      if (layer.q_norm != nullptr) {
-        norm_heads(q, q_heads, layer.q_norm);
-        norm_heads(k, kv_heads, layer.k_norm);
-      }
-      const int32_t position = positions_[static_cast<size_t>(token)];
-      for (int64_t head = 0; head < q_heads + kv_heads; ++head) {
-        kernels_->rope(q + head * head_dim, rope_.cosine(position), rope_.sine(position),
-                       rope_.half());
-      }
-      kernels_->store_kv({.key = k,
-                          .value = v,
-                          .kv = &kv,
-                          .page = token_pages_[static_cast<size_t>(token)],
-                          .slot = position % kernels::kPageTokens});
-    }
-  });
-}
-
-void Forward::attend(std::span<const ForwardRow> rows, const kernels::KvLayout& kv) {
-  const double scale =
-      spec_.attention_scale.value_or(1.0 / core::math::sqrt(static_cast<double>(spec_.head_dim)));
-  const int64_t tasks = static_cast<int64_t>(pieces_.size()) * spec_.kv_heads;
-  pool_->run(tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const Piece& piece = pieces_[static_cast<size_t>(task / spec_.kv_heads)];
-      const ForwardRow& row = rows[static_cast<size_t>(piece.row)];
-      const kernels::AttentionArgs args{.q = qkv_ + piece.first * qkv_stride_,
-                                        .q_stride = qkv_stride_,
-                                        .out = attention_ + piece.first * attention_stride_,
-                                        .out_stride = attention_stride_,
-                                        .tokens = static_cast<int32_t>(row.tokens.size()),
-                                        .first_position = row.first_position,
-                                        .pages = row.pages.data(),
-                                        .kv = &kv,
-                                        .heads = spec_.heads,
-                                        .scale = static_cast<float>(scale)};
-      kernels_->attention(args, static_cast<int32_t>(task % spec_.kv_heads), piece.token_begin,
-                          piece.token_end);
-    }
-  });
-}
-
-void Forward::mlp(const LayerWeights& layer) {
-  matmul(normed_, hidden_stride_, tokens_, layer.gate_up, layer.gate_up_bias, gate_up_,
-         gate_up_stride_);
-  pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t token = begin; token < end; ++token) {
-      const float* gate = gate_up_ + token * gate_up_stride_;
-      kernels_->silu_mul(gate, gate + spec_.intermediate, inner_ + token * inner_stride_,
-                         spec_.intermediate);
-    }
-  });
-  matmul(inner_, inner_stride_, tokens_, layer.down, layer.down_bias, normed_, hidden_stride_);
 }
 
 void Forward::gather_last(std::span<const ForwardRow> rows) {
@@ -252,16 +218,16 @@ void Forward::run(std::span<const ForwardRow> rows, ForwardObserver* observer) {
   if (observer != nullptr) observer->on_hidden(0, hidden_, hidden_stride_, tokens_);
   for (int32_t i = 0; i < spec_.layers; ++i) {
     const LayerWeights& layer = model_->layer(i);
-    const kernels::KvLayout kv = kv_->layer(i);
-    norm(hidden_, hidden_stride_, layer.input_norm, normed_);
-    matmul(normed_, hidden_stride_, tokens_, layer.qkv, layer.qkv_bias, qkv_, qkv_stride_);
-    position_and_store(layer, kv);
-    attend(rows, kv);
-    matmul(attention_, attention_stride_, tokens_, layer.o, layer.o_bias, normed_, hidden_stride_);
-    add_to_hidden(normed_, hidden_stride_);
-    norm(hidden_, hidden_stride_, layer.post_norm, normed_);
-    mlp(layer);
-    add_to_hidden(normed_, hidden_stride_);
+    norm(hidden_, hidden_stride_, spec_.hidden, layer.input_norm, normed_, hidden_stride_);
+    attention(rows, i, layer);
+    add_to_hidden(layer.attention_out_norm);
+    norm(hidden_, hidden_stride_, spec_.hidden, layer.mlp_norm, normed_, hidden_stride_);
+    if (model_->has_experts(i)) {
+      experts(layer.moe);
+    } else {
+      mlp(normed_, tokens_, layer.mlp, update_);
+    }
+    add_to_hidden(layer.mlp_out_norm);
     if (observer != nullptr) observer->on_hidden(i + 1, hidden_, hidden_stride_, tokens_);
   }
   gather_last(rows);
@@ -271,6 +237,10 @@ void Forward::compute_logits(int32_t first, int32_t count) {
   PRONY_CHECK(first >= 0 && count >= 1 && count <= kLogitRows && first + count <= wanting_);
   matmul(last_ + first * hidden_stride_, hidden_stride_, count, model_->head(), nullptr, logits_,
          vocab_stride_);
+  if (!spec_.logit_softcap) return;
+  for (int32_t row = 0; row < count; ++row) {
+    kernels_->softcap(logits(row), spec_.vocab, static_cast<float>(*spec_.logit_softcap));
+  }
 }
 
 float* Forward::logits(int32_t row) {

@@ -1,12 +1,16 @@
-// Forward: one generic pass of a dense decoder over the rows of a step, driven by ModelSpec. Rows
+// Forward: one generic pass of a decoder over the rows of a step, driven by ModelSpec. Rows
 // of different requests, decode and prefill alike, lie one after another in every buffer; by the
 // kernels' contract (kernels.hpp) no row's result depends on another's or on how a prompt was cut.
 // Arithmetic is fp32 throughout; with bf16 weights and KV cache those are rounded, activations not.
 // All keys and values of a layer are stored before any row attends, so a row may read blocks that
 // another row of the same step fills (sched::PrefixSharing::kPlanned).
+// Experts: tokens are gathered by expert, and each token adds its experts' answers in the order of
+// their numbers, so company changes nothing here either.
 // Memory is planned for the largest step and taken once; run() allocates nothing.
 // Source: Touvron et al., "Llama 2", 2023, section 2.2 (norms before, SwiGLU, RoPE, GQA); Qwen2 and
-// Qwen3 technical reports (QKV bias, QK norm). Thread safety: one caller thread.
+// Qwen3 technical reports (QKV bias, QK norm); Gemma Team, "Gemma 2", 2024 (caps, windows, norms);
+// Jiang et al., "Mixtral of experts", 2024; DeepSeek-AI, "DeepSeek-V2" and "-V3", 2024 (latent
+// attention, shared experts, groups). Thread safety: one caller thread.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -66,6 +70,11 @@ class Forward {
   static constexpr int32_t kLogitRows = 32;
 
  private:
+  // Tokens of a prefill that one attention task takes: enough to use a page often once it is in
+  // cache, few enough to balance threads.
+  static constexpr int32_t kPieceTokens = 32;
+  // Tokens that one task of an elementwise operator takes.
+  static constexpr int64_t kTokenGrain = 8;
   /// Query tokens of one row that one task attends with.
   struct Piece {
     int32_t row = 0;
@@ -77,11 +86,24 @@ class Forward {
   void embed(std::span<const ForwardRow> rows);
   void matmul(const float* x, int64_t x_stride, int64_t rows, const kernels::PackedMatrix& weight,
               const float* bias, float* y, int64_t y_stride);
-  void norm(const float* x, int64_t x_stride, const float* weight, float* y);
-  void add_to_hidden(const float* y, int64_t y_stride);
-  void position_and_store(const LayerWeights& layer, const kernels::KvLayout& kv);
-  void attend(std::span<const ForwardRow> rows, const kernels::KvLayout& kv);
-  void mlp(const LayerWeights& layer);
+  void norm(const float* x, int64_t x_stride, int64_t n, const float* weight, float* y,
+            int64_t y_stride);
+  void add_to_hidden(const float* out_norm);
+  // forward_attention.cpp: normed_ to update_
+  void attention(std::span<const ForwardRow> rows, int32_t index, const LayerWeights& layer);
+  void project_and_store(const LayerWeights& layer, const kernels::KvLayout& kv);
+  void project_and_store_latent(const MlaWeights& mla, const kernels::KvLayout& kv);
+  void attend(std::span<const ForwardRow> rows, int32_t index, const kernels::KvLayout& kv,
+              const float* q, int64_t q_stride, float* out, int64_t out_stride);
+  void per_head(const float* x, int64_t x_stride, int64_t x_step,
+                const std::vector<kernels::PackedMatrix>& weights, float* y, int64_t y_stride,
+                int64_t y_step);
+  // forward_mlp.cpp: normed_ to update_
+  void mlp(const float* x, int64_t rows, const MlpWeights& mlp, float* y);
+  void experts(const MoeWeights& moe);
+  void route(const MoeWeights& moe);
+  void choose(const float* scores, int64_t token, const float* bias);
+  void add_shared(const MoeWeights& moe);
   void gather_last(std::span<const ForwardRow> rows);
 
   catalog::ModelSpec spec_;
@@ -93,17 +115,34 @@ class Forward {
   kernels::ThreadPool* pool_ = nullptr;
 
   RopeTable rope_;
+  float attention_scale_ = 1;
   // Row strides in floats, and the buffers of the largest step.
   int64_t hidden_stride_, qkv_stride_, attention_stride_, gate_up_stride_, inner_stride_,
       vocab_stride_;
   float* hidden_;     // [max_tokens][hidden]
-  float* normed_;     // [max_tokens][hidden]; also what is added to hidden_
-  float* qkv_;        // [max_tokens][(heads + 2 kv_heads) head_dim]
-  float* attention_;  // [max_tokens][heads head_dim]
+  float* normed_;     // [max_tokens][hidden]: what attention and MLP read
+  float* update_;     // [max_tokens][hidden]: what they add to hidden_
+  float* qkv_;        // [max_tokens][(heads + 2 kv_heads) head_dim]; latent: [heads head_dim]
+  float* attention_;  // [max_tokens][heads head_dim, or v_head_dim]
   float* gate_up_;    // [max_tokens][2 intermediate]
   float* inner_;      // [max_tokens][intermediate]
   float* last_;       // [max_rows][hidden]: normed, of the rows that want logits
   float* logits_;     // [kLogitRows][vocab]
+  // Latent attention only.
+  int64_t q_rank_stride_ = 0, latent_stride_ = 0, q_latent_stride_ = 0, out_latent_stride_ = 0;
+  float* q_rank_ = nullptr;      // [max_tokens][q_lora_rank]
+  float* latent_ = nullptr;      // [max_tokens][kv_lora_rank + rope]: a key; its front is the value
+  float* q_latent_ = nullptr;    // [max_tokens][heads][kv_lora_rank + rope]
+  float* out_latent_ = nullptr;  // [max_tokens][heads][kv_lora_rank]
+  // Experts only.
+  int64_t router_stride_ = 0;
+  float* router_ = nullptr;         // [max_tokens][experts]: scores
+  float* gathered_ = nullptr;       // [max_tokens][hidden]: tokens of one expert
+  float* answered_ = nullptr;       // [max_tokens][hidden]: its answers
+  int32_t* chosen_ = nullptr;       // [max_tokens][experts_per_token], rising
+  float* chosen_weight_ = nullptr;  // beside chosen_
+  int32_t* expert_end_ = nullptr;   // [experts]: of its places in by_expert_
+  int32_t* by_expert_ = nullptr;    // [max_tokens experts_per_token]: places in chosen_
   // Of the step being run.
   int64_t tokens_ = 0;
   int32_t wanting_ = 0;               // rows that want logits

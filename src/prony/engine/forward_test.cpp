@@ -131,9 +131,15 @@ TEST_P(ForwardTest, MatchesFloat64AtEveryLayer) {
   }
 }
 
+class EveryForwardTest : public testing::TestWithParam<NamedSpec> {};
+INSTANTIATE_TEST_SUITE_P(Specs, EveryForwardTest, testing::ValuesIn(small_specs()),
+                         [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(Families, EveryForwardTest, testing::ValuesIn(family_specs()),
+                         [](const auto& param) { return param.param.name; });
+
 // A sequence alone in one step, against: every chunking, a batch with others around it, other
 // pages, threads, and every instruction set. All layers and the logits, bit by bit.
-TEST_P(ForwardTest, NothingAroundASequenceChangesItsBits) {
+TEST_P(EveryForwardTest, NothingAroundASequenceChangesItsBits) {
   const catalog::ModelSpec& spec = GetParam().spec;
   const std::vector<int32_t> tokens = random_tokens(75, spec.vocab, 6);
   const std::vector<int32_t> pages = pages_from(0, 1);

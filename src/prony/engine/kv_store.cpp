@@ -6,9 +6,15 @@ namespace {
 kernels::KvLayout layout_of(const catalog::ModelSpec& spec, kernels::Dtype dtype) {
   kernels::KvLayout layout;
   layout.dtype = dtype;
-  layout.kv_heads = spec.kv_heads;
-  layout.head_dim = spec.head_dim;
-  layout.value_stride = kernels::round_up(spec.head_dim, kernels::kLanes);
+  if (spec.mla) {  // one latent and one rotary key a token, which all heads share
+    layout.kv_heads = 1;
+    layout.head_dim = spec.mla->kv_lora_rank + spec.mla->qk_rope_head_dim;
+    layout.value_dim = spec.mla->kv_lora_rank;
+  } else {
+    layout.kv_heads = spec.kv_heads;
+    layout.head_dim = layout.value_dim = spec.head_dim;
+  }
+  layout.value_stride = kernels::round_up(layout.value_dim, kernels::kLanes);
   return layout;
 }
 

@@ -1,6 +1,7 @@
-// Model: the weights of a dense decoder, packed for the CPU kernels: matrices in fp32 or bf16, norm
+// Model: the weights of a decoder, packed for the CPU kernels: matrices in fp32 or bf16, norm
 // weights and biases always as floats (rounded to bf16 first if the matrices are). Query, key and
 // value projections are one matrix, gate and up another, so each input is read once.
+// Source of the tensor names: the published checkpoints of each architecture.
 // Thread safety: immutable after load().
 #pragma once
 #include <cstdint>
@@ -8,27 +9,13 @@
 
 #include "prony/catalog/model_spec.hpp"
 #include "prony/core/result.hpp"
+#include "prony/engine/layer_weights.hpp"
 #include "prony/engine/tensor_source.hpp"
 #include "prony/kernels/memory.hpp"
 #include "prony/kernels/packed_matrix.hpp"
 #include "prony/kernels/thread_pool.hpp"
 
 namespace prony::engine {
-
-struct LayerWeights {
-  float* input_norm = nullptr;    // [hidden]
-  kernels::PackedMatrix qkv;      // [(heads + 2 kv_heads) head_dim][hidden]: q, then k, then v
-  float* qkv_bias = nullptr;      // [(heads + 2 kv_heads) head_dim] or null
-  float* q_norm = nullptr;        // [head_dim] or null
-  float* k_norm = nullptr;        // [head_dim] or null
-  kernels::PackedMatrix o;        // [hidden][heads head_dim]
-  float* o_bias = nullptr;        // [hidden] or null
-  float* post_norm = nullptr;     // [hidden]
-  kernels::PackedMatrix gate_up;  // [2 intermediate][hidden]: gate, then up
-  float* gate_up_bias = nullptr;  // [2 intermediate] or null
-  kernels::PackedMatrix down;     // [hidden][intermediate]
-  float* down_bias = nullptr;     // [hidden] or null
-};
 
 class Model {
  public:
@@ -42,15 +29,23 @@ class Model {
 
   const catalog::ModelSpec& spec() const noexcept { return spec_; }
   kernels::Dtype dtype() const noexcept { return dtype_; }
+  /// True where layer `index` routes to experts.
+  bool has_experts(int32_t index) const noexcept {
+    return spec_.moe && index >= spec_.moe->dense_layers;
+  }
   const LayerWeights& layer(int32_t index) const { return layers_[static_cast<size_t>(index)]; }
   const float* final_norm() const noexcept { return final_norm_; }      // [hidden]
   const kernels::PackedMatrix& head() const noexcept { return head_; }  // [vocab][hidden]
-  /// The embedding of one token, as floats. Requires 0 <= token < vocab.
+  /// The embedding of one token, as floats, not scaled. Requires 0 <= token < vocab.
   void embed(int32_t token, float* row /* [hidden] */) const;
 
  private:
   Model(const catalog::ModelSpec& spec, kernels::Dtype dtype, kernels::Arena arena);
   kernels::PackedMatrix take_matrix(int64_t outputs, int64_t inputs);
+  kernels::PackedMatrix take_matrix(kernels::Dtype dtype, int64_t outputs, int64_t inputs);
+  MlpWeights take_mlp(int64_t intermediate, bool bias);
+  MoeWeights take_moe();
+  MlaWeights take_mla();
   Result<void> fill(const TensorSource& source, kernels::ThreadPool& pool);
 
   catalog::ModelSpec spec_;

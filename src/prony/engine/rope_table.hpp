@@ -4,7 +4,8 @@
 // Hugging Face weights (kernels.hpp).
 // Source: Su et al., "RoFormer", 2021, section 3.2; linear: Chen et al., "Extending context window
 // of large language models via positional interpolation", 2023; llama3: the rope scaling published
-// with Llama 3.1. Thread safety: immutable.
+// with Llama 3.1; yarn: Peng et al., "YaRN", 2023, section 3.4, and DeepSeek-V2's mscale.
+// Thread safety: immutable.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,9 +15,14 @@
 
 namespace prony::engine {
 
-/// Angle per position of each pair [radians]; [head_dim / 2]. Requires a rope type among kDefault,
-/// kLinear, kLlama3 (checked).
+/// Angle per position of each pair [radians]; [head_dim / 2]. Requires a rope type other than kNone
+/// (checked).
 std::vector<double> rope_frequencies(const catalog::Rope& rope, int32_t head_dim);
+
+/// Factor on every cosine and sine: 1 but for yarn.
+double rope_amplitude(const catalog::Rope& rope);
+/// Factor on the softmax scale of latent attention: DeepSeek's mscale_all_dim, squared; else 1.
+double rope_softmax_factor(const catalog::Rope& rope);
 
 class RopeTable {
  public:

@@ -85,6 +85,67 @@ inline std::vector<NamedSpec> small_specs() {
   return all;
 }
 
+/// Families beyond the plain decoder. Their formulas are held against transformers
+/// (oracle_test.cpp), their equality laws against themselves.
+inline std::vector<NamedSpec> family_specs() {
+  std::vector<NamedSpec> all;
+  const auto with = [&](const char* name) -> catalog::ModelSpec& {
+    all.push_back({name, small_spec()});
+    return all.back().spec;
+  };
+  {
+    catalog::ModelSpec& spec = with("Gemma2");
+    spec.layers = 2;
+    spec.sliding_window = 11;
+    spec.sliding_alternates = true;
+    spec.attention_softcap = 5;
+    spec.logit_softcap = 3;
+    spec.sandwich_norms = spec.norm_plus_one = spec.scaled_embedding = true;
+    spec.activation = catalog::Activation::kGeluTanh;
+  }
+  {
+    catalog::ModelSpec& spec = with("Experts");
+    spec.architecture = "MixtralForCausalLM";
+    spec.moe = catalog::Moe{.experts = 7, .experts_per_token = 2, .intermediate = 20};
+  }
+  {
+    catalog::ModelSpec& spec = with("SharedGatedExperts");
+    spec.moe = catalog::Moe{.experts = 6,
+                            .experts_per_token = 3,
+                            .intermediate = 20,
+                            .shared_intermediate = 33,
+                            .dense_layers = 1,
+                            .normalize_top_k = false,
+                            .shared_gate = true};
+  }
+  {
+    catalog::ModelSpec& spec = with("LatentAttention");
+    spec.mla = catalog::Mla{.q_lora_rank = 20,
+                            .kv_lora_rank = 24,
+                            .qk_nope_head_dim = 10,
+                            .qk_rope_head_dim = 6,
+                            .v_head_dim = 14};
+    spec.head_dim = 16;
+    spec.kv_heads = 4;
+    spec.moe = catalog::Moe{.experts = 8,
+                            .experts_per_token = 3,
+                            .intermediate = 20,
+                            .shared_intermediate = 40,
+                            .dense_layers = 1,
+                            .router_bias = true,
+                            .scoring = catalog::RouterScoring::kSigmoid,
+                            .routed_scaling = 2.5,
+                            .groups = 4,
+                            .groups_per_token = 2};
+    spec.rope = {.type = catalog::RopeType::kYarn,
+                 .factor = 40,
+                 .original_max_position = 32,
+                 .mscale = 0.707,
+                 .mscale_all_dim = 0.707};
+  }
+  return all;
+}
+
 inline std::vector<int32_t> random_tokens(int32_t count, int32_t vocab, uint64_t seed) {
   core::Rng rng(seed);
   std::vector<int32_t> tokens;

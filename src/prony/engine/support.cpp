@@ -15,24 +15,14 @@ namespace prony::engine {
 namespace {
 
 // The first thing about `spec` that the forward pass does not do; empty if it does all.
-std::string missing_feature(const catalog::ModelSpec& spec, int32_t max_context) {
-  if (spec.mla) return "multi-head latent attention";
-  if (spec.moe) return "a mixture of experts";
-  if (spec.rope.type == catalog::RopeType::kYarn) return "yarn rope scaling";
+std::string missing_feature(const catalog::ModelSpec& spec) {
   if (spec.rope.type == catalog::RopeType::kNone) return "attention without rope";
-  if (spec.attention_softcap) return "a soft cap of attention scores";
-  if (spec.logit_softcap) return "a soft cap of logits";
   if (spec.attention_sinks) return "attention sinks";
-  if (spec.sandwich_norms) return "norms after attention and mlp";
-  if (spec.norm_plus_one) return "norms that multiply by one plus the weight";
-  if (spec.scaled_embedding) return "scaled embeddings";
-  if (spec.activation != catalog::Activation::kSilu) return "an activation other than silu";
-  if (spec.sliding_window && *spec.sliding_window < max_context) {
-    return fmt::format("a sliding window of {} tokens in a context of {}", *spec.sliding_window,
-                       max_context);
-  }
-  if (spec.head_dim > kernels::kMaxHeadDim) {
-    return fmt::format("a head_dim of {} (at most {})", spec.head_dim, kernels::kMaxHeadDim);
+  if (spec.activation == catalog::Activation::kSwigluClamp) return "clamped swiglu";
+  if (spec.moe && spec.moe->expert_bias) return "biases of experts";
+  const int32_t value_dim = spec.mla ? spec.mla->kv_lora_rank : spec.head_dim;
+  if (value_dim > kernels::kMaxValueDim) {
+    return fmt::format("a value width of {} (at most {})", value_dim, kernels::kMaxValueDim);
   }
   return {};
 }
@@ -70,16 +60,18 @@ std::optional<int64_t> control_group_bytes() {
 
 }  // namespace
 
-Result<void> check_supported(const catalog::ModelSpec& spec, int32_t max_context) {
-  const std::string missing = missing_feature(spec, max_context);
+Result<void> check_supported(const catalog::ModelSpec& spec) {
+  const std::string missing = missing_feature(spec);
   if (!missing.empty()) {
-    return invalid_argument(fmt::format(
-        "model {}: found {}, expected a dense decoder (llama, mistral, qwen2, qwen3) on cpu",
-        spec.id, missing));
+    return invalid_argument(
+        fmt::format("model {}: found {}, expected a decoder of the families llama, mistral, "
+                    "mixtral, qwen, gemma-2 or deepseek on cpu",
+                    spec.id, missing));
   }
   const bool shape_is_sane = spec.layers > 0 && spec.hidden > 0 && spec.heads > 0 &&
-                             spec.kv_heads > 0 && spec.head_dim > 0 && spec.intermediate > 0 &&
-                             spec.vocab > 0 && spec.max_context > 0;
+                             spec.kv_heads > 0 && spec.head_dim > 0 &&
+                             (spec.intermediate > 0 || spec.moe) && spec.vocab > 0 &&
+                             spec.max_context > 0;
   if (!shape_is_sane) {
     return invalid_argument(fmt::format(
         "model {}: found a size of zero or less, expected positive layers, hidden, heads, "
@@ -91,9 +83,19 @@ Result<void> check_supported(const catalog::ModelSpec& spec, int32_t max_context
         fmt::format("model {}: found {} heads, expected a multiple of {} kv_heads", spec.id,
                     spec.heads, spec.kv_heads));
   }
-  if (spec.head_dim % 2 != 0) {
-    return invalid_argument(fmt::format("model {}: found head_dim {}, expected an even number",
-                                        spec.id, spec.head_dim));
+  const int32_t rotated = spec.mla ? spec.mla->qk_rope_head_dim : spec.head_dim;
+  if (rotated % 2 != 0) {
+    return invalid_argument(
+        fmt::format("model {}: found head_dim {}, expected an even number", spec.id, rotated));
+  }
+  if (spec.moe && (spec.moe->groups < 1 || spec.moe->experts % spec.moe->groups != 0 ||
+                   spec.moe->experts_per_token >
+                       spec.moe->experts / spec.moe->groups * spec.moe->groups_per_token)) {
+    return invalid_argument(fmt::format(
+        "model {}: found {} experts a token, expected no more than {} of {} equal groups of "
+        "{} experts hold",
+        spec.id, spec.moe->experts_per_token, spec.moe->groups_per_token, spec.moe->groups,
+        spec.moe->experts));
   }
   return {};
 }

@@ -9,10 +9,9 @@
 
 namespace prony::engine {
 
-/// Error: kInvalidArgument, naming the model and the first feature this engine lacks (experts,
-/// latent attention, yarn, soft caps, ...). `max_context` matters because a sliding window that is
-/// no shorter than the context changes nothing.
-Result<void> check_supported(const catalog::ModelSpec& spec, int32_t max_context);
+/// Error: kInvalidArgument, naming the model and the first feature this engine lacks (attention
+/// sinks, clamped swiglu, ...) or the first size that makes no sense.
+Result<void> check_supported(const catalog::ModelSpec& spec);
 
 /// Memory that could be used now without swapping: the kernel's estimate, or what the control group
 /// of this process leaves, whichever is less. Error: kEnvironment if neither can be read.

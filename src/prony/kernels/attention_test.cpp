@@ -15,6 +15,11 @@ namespace {
 struct Shape {
   int32_t heads, kv_heads, head_dim, context;
   Dtype dtype;
+  int32_t window = 0;
+  float softcap = 0;
+  int32_t narrow_values = 0;  // width of the values where it is not head_dim
+
+  int32_t value_dim() const { return narrow_values > 0 ? narrow_values : head_dim; }
 };
 
 /// A sequence whose keys and values were stored through the kernel, in pages in random order.
@@ -25,7 +30,8 @@ class Sequence {
     kv_.dtype = shape.dtype;
     kv_.kv_heads = shape.kv_heads;
     kv_.head_dim = shape.head_dim;
-    kv_.value_stride = round_up(shape.head_dim, kLanes);
+    kv_.value_dim = shape.value_dim();
+    kv_.value_stride = round_up(shape.value_dim(), kLanes);
     kv_.page_bytes = (kv_.key_elements() + kv_.value_elements()) * dtype_bytes(shape.dtype);
     const int32_t pages = (shape.context + 15) / 16;
     const int32_t pool_pages = pages + page_shift + 2;
@@ -40,41 +46,48 @@ class Sequence {
     }
     const int64_t row = int64_t{shape.kv_heads} * shape.head_dim;
     keys_ = random_floats(shape.context * row, seed);
-    values_ = random_floats(shape.context * row, seed + 1);
+    values_ = random_floats(int64_t{shape.context} * shape.kv_heads * shape.value_dim(), seed + 1);
     queries_ = random_floats(int64_t{shape.context} * shape.heads * shape.head_dim, seed + 2);
   }
 
   void store(int32_t begin, int32_t end) {
     const int64_t row = int64_t{shape_.kv_heads} * shape_.head_dim;
+    const int64_t value_row = int64_t{shape_.kv_heads} * shape_.value_dim();
     for (int32_t position = begin; position < end; ++position) {
       kernels_.store_kv({.key = keys_.data() + position * row,
-                         .value = values_.data() + position * row,
+                         .value = values_.data() + position * value_row,
                          .kv = &kv_,
                          .page = pages_[static_cast<size_t>(position / 16)],
                          .slot = position % 16});
     }
   }
 
-  /// Attention of the queries [begin, end), written into their rows of `out` [context][heads][dim].
+  /// Attention of the queries [begin, end), written into their rows of `out`,
+  /// [context][heads][value_dim].
   void attend(int32_t begin, int32_t end, std::vector<float>& out) const {
     const int64_t row = int64_t{shape_.heads} * shape_.head_dim;
+    const int64_t out_row = int64_t{shape_.heads} * shape_.value_dim();
     const AttentionArgs args{.q = queries_.data() + begin * row,
                              .q_stride = row,
-                             .out = out.data() + begin * row,
-                             .out_stride = row,
+                             .out = out.data() + begin * out_row,
+                             .out_stride = out_row,
                              .tokens = end - begin,
                              .first_position = begin,
                              .pages = pages_.data(),
                              .kv = &kv_,
                              .heads = shape_.heads,
-                             .scale = scale()};
+                             .scale = scale(),
+                             .window = shape_.window,
+                             .softcap = shape_.softcap};
     for (int32_t head = 0; head < shape_.kv_heads; ++head) {
       kernels_.attention(args, head, 0, end - begin);
     }
   }
 
   std::vector<float> empty_output() const {
-    return std::vector<float>(queries_.size(), std::numeric_limits<float>::quiet_NaN());
+    return std::vector<float>(
+        static_cast<size_t>(int64_t{shape_.context} * shape_.heads * shape_.value_dim()),
+        std::numeric_limits<float>::quiet_NaN());
   }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(shape_.head_dim)); }
 
@@ -86,19 +99,27 @@ class Sequence {
     const float* q = queries_.data() + (static_cast<size_t>(position * shape_.heads + head)) * dim;
     std::vector<double> scores;
     double largest = -std::numeric_limits<double>::infinity();
-    for (size_t p = 0; p <= static_cast<size_t>(position); ++p) {
+    const auto value_dim = static_cast<size_t>(shape_.value_dim());
+    const int32_t hidden = shape_.window > 0 ? std::max(0, position + 1 - shape_.window) : 0;
+    for (auto p = static_cast<size_t>(hidden); p <= static_cast<size_t>(position); ++p) {
       double score = 0;
       for (size_t i = 0; i < dim; ++i) {
         score += static_cast<double>(q[i]) * stored(keys_[p * row + kv_head * dim + i]);
       }
-      scores.push_back(score * static_cast<double>(scale()));
+      score *= static_cast<double>(scale());
+      const auto cap = static_cast<double>(shape_.softcap);
+      if (cap > 0) score = cap * std::tanh(score / cap);
+      scores.push_back(score);
       largest = std::max(largest, scores.back());
     }
     double sum = 0, result = 0;
     *magnitude = 0;
     for (size_t p = 0; p < scores.size(); ++p) {
       const double weight = std::exp(scores[p] - largest);
-      const double value = stored(values_[p * row + kv_head * dim + static_cast<size_t>(d)]);
+      const size_t at = p + static_cast<size_t>(hidden);
+      const double value =
+          stored(values_[(at * static_cast<size_t>(shape_.kv_heads) + kv_head) * value_dim +
+                         static_cast<size_t>(d)]);
       sum += weight;
       result += weight * value;
       *magnitude += weight * std::fabs(value);
@@ -118,7 +139,7 @@ class Sequence {
     const auto bytes = static_cast<int64_t>(storage_.size() * 64);
     for (int64_t i = 0; i < bytes / dtype_bytes(shape_.dtype); ++i) {
       const int64_t in_values = i % page_elements - kv_.key_elements();
-      const bool padding = in_values >= 0 && in_values % kv_.value_stride >= kv_.head_dim;
+      const bool padding = in_values >= 0 && in_values % kv_.value_stride >= kv_.value_dim;
       const float value = padding ? 0.0f : std::numeric_limits<float>::quiet_NaN();
       if (shape_.dtype == Dtype::kF32) {
         reinterpret_cast<float*>(kv_.layer)[i] = value;
@@ -148,6 +169,12 @@ std::vector<Shape> shapes() {
     all.push_back({5, 5, 2, 67, dtype});
     all.push_back({8, 2, 128, 40, dtype});
     all.push_back({2, 1, 256, 40, dtype});
+    for (const int32_t window : {1, 7, 16, 64, 65, 200})
+      all.push_back({4, 2, 16, 150, dtype, window});
+    all.push_back({8, 2, 20, 90, dtype, 0, 2.0f});
+    all.push_back({3, 3, 24, 90, dtype, 20, 0.5f});
+    all.push_back({4, 1, 576, 40, dtype, 0, 0, 512});  // latent attention
+    all.push_back({6, 2, 24, 70, dtype, 9, 0, 10});
   }
   return all;
 }
@@ -164,13 +191,13 @@ TEST_P(AttentionTest, MatchesFloat64) {
     sequence.attend(0, shape.context, out);
     for (int32_t position = 0; position < shape.context; ++position) {
       for (int32_t head = 0; head < shape.heads; ++head) {
-        const int32_t d = (position + head) % shape.head_dim;
+        const int32_t d = (position + head) % shape.value_dim();
         double magnitude = 0;
         const double exact = sequence.reference(position, head, d, &magnitude);
         const float got =
-            out[static_cast<size_t>((position * shape.heads + head) * shape.head_dim + d)];
+            out[static_cast<size_t>((position * shape.heads + head) * shape.value_dim() + d)];
         // A score of size s carries an error of about head_dim u s (s < 5 here), which exp turns
-        // into a relative one; the sums add context u. 256 + 130 roundings of 2^-24, all worst
+        // into a relative one; the sums add context u. 576 + 130 roundings of 2^-24, all worst
         // case, stay below 1e-4.
         ASSERT_NEAR(static_cast<double>(got), exact, 1e-4 * magnitude)
             << position << " " << head << " dim " << shape.head_dim;
@@ -218,7 +245,8 @@ TEST(Attention, EveryIsaGivesTheSameBits) {
 // Scores far apart and very large must neither overflow nor lose the largest.
 TEST_P(AttentionTest, ExtremeScoresPickTheLargest) {
   const Shape shape{1, 1, 16, 200, Dtype::kF32};
-  KvLayout kv{.dtype = Dtype::kF32, .kv_heads = 1, .head_dim = 16, .value_stride = 16};
+  KvLayout kv{
+      .dtype = Dtype::kF32, .kv_heads = 1, .head_dim = 16, .value_dim = 16, .value_stride = 16};
   kv.page_bytes = (kv.key_elements() + kv.value_elements()) * 4;
   std::vector<OwnedMatrix::Line> storage(static_cast<size_t>(13 * kv.page_bytes) / 64 + 1);
   kv.layer = storage[0].bytes;

@@ -50,6 +50,45 @@ TEST_P(ElementwiseTest, ExpIsWithinTwoUlp) {
   RecordProperty("worst_ulp", std::to_string(worst));
 }
 
+TEST_P(ElementwiseTest, SoftcapIsACappedTanh) {
+  std::vector<float> x;
+  for (double v = -12; v < 12; v += 1.0 / 512) x.push_back(static_cast<float>(v));
+  for (const float v : random_floats(5000, 4)) x.push_back(v * 0.01f);
+  double worst = 0;
+  for (const float cap : {1.0f, 50.0f}) {
+    std::vector<float> y = x;
+    kernels().softcap(y.data(), static_cast<int64_t>(y.size()), cap);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto c = static_cast<double>(cap);
+      worst = std::max(worst, error_ulp(y[i], c * std::tanh(static_cast<double>(x[i]) / c)));
+    }
+  }
+  EXPECT_LE(worst, 4.0);
+  std::vector<float> special = {kInfinity, -kInfinity, kNaN, 0, -0.0f};
+  kernels().softcap(special.data(), 5, 30);
+  EXPECT_EQ(special[0], 30.0f);
+  EXPECT_EQ(special[1], -30.0f);
+  EXPECT_TRUE(std::isnan(special[2]));
+  EXPECT_EQ(special[3], 0.0f);
+  EXPECT_EQ(special[4], 0.0f);
+}
+
+TEST_P(ElementwiseTest, GeluAndScaledSums) {
+  const std::vector<float> gate = random_floats(1003, 8), up = random_floats(1003, 9);
+  std::vector<float> y(gate.size()), sum = up;
+  kernels().gelu_mul(gate.data(), up.data(), y.data(), 1003);
+  kernels().add_scaled(sum.data(), gate.data(), 1003, 0.3f);
+  const double root = std::sqrt(2 / std::acos(-1.0));
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const auto a = static_cast<double>(gate[i]) * 1, u = static_cast<double>(up[i]);
+    const double gelu = a / 2 * (1 + std::tanh(root * (a + 0.044715 * a * a * a)));
+    // 1 + tanh cancels for a below 0: the error is one of a, not of the result.
+    ASSERT_NEAR(static_cast<double>(y[i]), gelu * u, 5e-7 * std::fabs(a * u) + 1e-12);
+    ASSERT_NEAR(static_cast<double>(sum[i]), u + static_cast<double>(0.3f) * a,
+                3e-7 * (std::fabs(u) + std::fabs(a)));
+  }
+}
+
 TEST_P(ElementwiseTest, ExpOfSpecialValues) {
   const std::vector<float> x = {0, -0.0f, kInfinity, -kInfinity, kNaN, 200, -200, 1e30f, -1e30f};
   std::vector<float> y(x.size());
@@ -214,6 +253,13 @@ TEST(Elementwise, EveryIsaGivesTheSameBits) {
     kernels.exp(x.data(), y.data(), n, 0.3f, 1.7f);
     all.insert(all.end(), y.begin(), y.end());
     kernels.silu_mul(x.data(), up.data(), y.data(), n);
+    all.insert(all.end(), y.begin(), y.end());
+    kernels.gelu_mul(x.data(), up.data(), y.data(), n);
+    all.insert(all.end(), y.begin(), y.end());
+    y = x;
+    kernels.softcap(y.data(), n, 7.5f);
+    all.insert(all.end(), y.begin(), y.end());
+    kernels.add_scaled(y.data(), up.data(), n, 0.77f);
     all.insert(all.end(), y.begin(), y.end());
     for (const bool round : {false, true}) {
       kernels.rmsnorm({.x = up.data(),

@@ -50,38 +50,40 @@ struct RmsNormArgs {
 
 /// Where the keys and values of one layer lie: pages of 16 tokens, a page of every layer together.
 /// In a page and layer: keys [kv_heads][head_dim][16] (transposed: a vector holds one dimension of
-/// 16 tokens), then values [kv_heads][16][value_stride].
+/// 16 tokens), then values [kv_heads][16][value_stride]. Latent attention (MLA) is one kv head
+/// whose values are narrower than its keys.
 struct KvLayout {
   Dtype dtype = Dtype::kF32;
   std::byte* layer = nullptr;  // this layer's part of page 0
   int64_t page_bytes = 0;      // from a page to the next
   int32_t kv_heads = 0;
-  int32_t head_dim = 0;
-  int64_t value_stride = 0;  // head_dim rounded up to 16
+  int32_t head_dim = 0;      // of keys
+  int32_t value_dim = 0;     // of values
+  int64_t value_stride = 0;  // value_dim rounded up to 16
 
   int64_t key_elements() const noexcept { return int64_t{16} * kv_heads * head_dim; }
   int64_t value_elements() const noexcept { return int64_t{16} * kv_heads * value_stride; }
 };
 
 inline constexpr int32_t kPageTokens = 16;
-inline constexpr int32_t kMaxHeadDim = 256;  // accumulators of attention live on the stack
+inline constexpr int32_t kMaxValueDim = 512;  // accumulators of attention live on the stack
 
 /// Writes key and value of one token into its page.
 struct StoreKvArgs {
   const float* key = nullptr;    // [kv_heads][head_dim]
-  const float* value = nullptr;  // [kv_heads][head_dim]
+  const float* value = nullptr;  // [kv_heads][value_dim]
   const KvLayout* kv = nullptr;
   int32_t page = 0;
   int32_t slot = 0;  // token of the page, 0 to 15
 };
 
 /// Causal attention of `tokens` consecutive query tokens of one sequence over its pages:
-/// out = softmax(scale q K^T) V for every head; head h reads kv head h / (heads / kv_heads).
+/// out = softmax(cap(scale q K^T)) V for every head; head h reads kv head h / (heads / kv_heads).
 /// Keys and values of all positions up to the last query's are stored already.
 struct AttentionArgs {
   const float* q = nullptr;  // [tokens][heads][head_dim], q_stride between tokens
   int64_t q_stride = 0;
-  float* out = nullptr;  // [tokens][heads][head_dim], out_stride between tokens
+  float* out = nullptr;  // [tokens][heads][value_dim], out_stride between tokens
   int64_t out_stride = 0;
   int32_t tokens = 0;
   int32_t first_position = 0;      // of q[0]
@@ -89,6 +91,8 @@ struct AttentionArgs {
   const KvLayout* kv = nullptr;
   int32_t heads = 0;
   float scale = 1;
+  int32_t window = 0;  // positions a query sees, itself included; 0: all before it
+  float softcap = 0;   // cap(s) = softcap tanh(s / softcap); 0: none
 };
 
 struct LargestResult {
@@ -108,6 +112,14 @@ struct Kernels {
   /// y = silu(gate) * up, silu(a) = a / (1 + exp(-a)). y may be gate or up.
   void (*silu_mul)(const float* gate /* [n] */, const float* up /* [n] */, float* y /* [n] */,
                    int64_t n);
+  /// y = gelu(gate) * up, gelu(a) = a / 2 (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))). y may be
+  /// gate or up. Source: Hendrycks & Gimpel, "Gaussian error linear units", 2016, section 2.
+  void (*gelu_mul)(const float* gate /* [n] */, const float* up /* [n] */, float* y /* [n] */,
+                   int64_t n);
+  /// x = cap tanh(x / cap). In place. Source: Gemma Team, "Gemma 2", 2024, section 2.
+  void (*softcap)(float* x /* [n] */, int64_t n, float cap);
+  /// y += weight x.
+  void (*add_scaled)(float* y /* [n] */, const float* x /* [n] */, int64_t n, float weight);
   /// Rotates the pairs (x[i], x[i + half]) by the angle whose cosine and sine are given: the
   /// half-split layout of Hugging Face weights. In place.
   void (*rope)(float* x /* [2 half] */, const float* cosine /* [half] */,

@@ -2,10 +2,10 @@
 // (query token, head) that read the same kv head. It walks the context in spans of 64 tokens = four
 // pages: scores of a span (lanes are tokens, keys lie transposed), running maximum and sum, then
 // the weighted values (lanes are dimensions). A row's result depends on its own position alone: the
-// spans are counted from position 0, a row ignores what lies behind it, and its values are added in
-// the order of positions.
-// Source of the running maximum: Milakov & Gimelshein, "Online normalizer calculation for softmax",
-// 2018; over blocks: Dao et al., "FlashAttention", NeurIPS 2022. Thread safety: pure functions.
+// spans are counted from position 0, a row ignores what lies behind it or before its window, and
+// its values are added in the order of positions. Source of the running maximum: Milakov &
+// Gimelshein, "Online normalizer calculation for softmax", 2018; over blocks: Dao et al.,
+// "FlashAttention", NeurIPS 2022. Thread safety: pure functions.
 #pragma once
 #include <cstdint>
 
@@ -34,19 +34,27 @@ template <class V, int R>
 struct AttentionTile {
   static constexpr size_t kCount = static_cast<size_t>(R);
   const float* q[kCount];  // [head_dim]
-  float* out[kCount];      // [head_dim]
+  float* out[kCount];      // [value_dim]
   int32_t position[kCount];
+  int32_t begin[kCount];                          // first position that the row sees
   float largest[kCount];                          // running maximum of the scores
   Row<V, R> sum;                                  // running sums of exp(score - largest), by lane
   alignas(64) float weight[kCount][kSpanTokens];  // of the current span
-  alignas(64) float acc[kCount][kMaxHeadDim];     // running weighted sum of the values
+  alignas(64) float acc[kCount][kMaxValueDim];    // running weighted sum of the values
 };
 
-/// Tokens of the span at `span_begin` that row r may see: 0 to 64.
+PRONY_INLINE int32_t clamp_to_span(int64_t tokens) {
+  return static_cast<int32_t>(tokens < 0 ? 0 : tokens > kSpanTokens ? kSpanTokens : tokens);
+}
+/// Tokens [first_visible, visible) of the span at `span_begin` are those that row r sees; none if
+/// first_visible is not less.
 template <class V, int R>
 PRONY_INLINE int32_t visible(const AttentionTile<V, R>& t, int r, int64_t span_begin) {
-  const int64_t count = t.position[r] + 1 - span_begin;
-  return static_cast<int32_t>(count < 0 ? 0 : count > kSpanTokens ? kSpanTokens : count);
+  return clamp_to_span(t.position[r] + 1 - span_begin);
+}
+template <class V, int R>
+PRONY_INLINE int32_t first_visible(const AttentionTile<V, R>& t, int r, int64_t span_begin) {
+  return clamp_to_span(t.begin[r] - span_begin);
 }
 
 /// Scores of the span, softmax weights into t.weight, rescaling of what was summed before.
@@ -75,16 +83,24 @@ PRONY_INLINE void score_span(const AttentionArgs& args, AttentionTile<V, R>& t,
   const F scale = V::set1(args.scale);
   for (int r = 0; r < R; ++r) {
     const int32_t count = visible(t, r, span_begin);
-    if (count == 0) continue;
+    const int32_t skipped = first_visible(t, r, span_begin);
+    if (skipped >= count) continue;
+    const F masked = V::set1(kMinusInfinity);
     Row<V, kSpanPages> s;
     for (int j = 0; j < kSpanPages; ++j) {
-      s[j] = V::keep(V::mul(score[r][j], scale), count - j * kPageTokens, V::set1(kMinusInfinity));
+      s[j] = V::mul(score[r][j], scale);
+      if (args.softcap > 0) {
+        const F cap = V::set1(args.softcap);
+        s[j] = V::mul(cap, tanh_lanes<V>(V::div(s[j], cap)));
+      }
+      s[j] = V::keep(s[j], count - j * kPageTokens, masked);
+      if (skipped > 0) s[j] = V::keep(masked, skipped - j * kPageTokens, s[j]);
     }
     const float span_largest = V::reduce_max(V::max(V::max(s[0], s[1]), V::max(s[2], s[3])));
     if (!(span_largest <= t.largest[r])) {  // also if it is a NaN: the result must show it
       const F shrink = exp_lanes<V>(V::set1(t.largest[r] - span_largest));
       t.sum[r] = V::mul(t.sum[r], shrink);
-      for (int32_t d = 0; d < head_dim; d += kLanes) {
+      for (int64_t d = 0; d < args.kv->value_stride; d += kLanes) {
         V::store(t.acc[r] + d, V::mul(V::load(t.acc[r] + d), shrink));
       }
       t.largest[r] = span_largest;
@@ -92,6 +108,7 @@ PRONY_INLINE void score_span(const AttentionArgs& args, AttentionTile<V, R>& t,
     const F largest = V::set1(t.largest[r]);
     for (int j = 0; j < kSpanPages; ++j) {
       s[j] = V::keep(exp_lanes<V>(V::sub(s[j], largest)), count - j * kPageTokens, V::zero());
+      if (skipped > 0) s[j] = V::keep(V::zero(), skipped - j * kPageTokens, s[j]);
       V::store(t.weight[r] + j * kPageTokens, s[j]);
     }
     t.sum[r] = V::add(t.sum[r], V::add(V::add(s[0], s[1]), V::add(s[2], s[3])));
@@ -127,22 +144,30 @@ PRONY_INLINE void add_values(AttentionTile<V, R>& t, int row, int64_t d, int32_t
   }
 }
 
-/// One span's values for all rows: together as far as all rows see, then each row alone.
+/// One span's values for all rows: together where all rows see, each row alone before and after.
 template <class V, int R, int NV, class Element>
 PRONY_INLINE void add_values_of_rows(AttentionTile<V, R>& t, int64_t d, int64_t span_begin,
                                      const Element* const (&values)[kSpanPages],
                                      int64_t value_stride) {
-  int32_t common = static_cast<int32_t>(kSpanTokens);
+  int32_t begin = 0, end = static_cast<int32_t>(kSpanTokens);  // what all rows see
   for (int r = 0; r < R; ++r) {
-    const int32_t count = visible(t, r, span_begin);
-    common = count < common ? count : common;
+    const int32_t count = visible(t, r, span_begin), skipped = first_visible(t, r, span_begin);
+    end = count < end ? count : end;
+    begin = skipped > begin ? skipped : begin;
   }
-  if (common > 0) add_values<V, R, R, NV>(t, 0, d, 0, common, values, value_stride);
+  const bool shared = begin < end;
+  for (int r = 0; r < R; ++r) {
+    const int32_t count = visible(t, r, span_begin), skipped = first_visible(t, r, span_begin);
+    const int32_t alone_end = shared ? begin : count;
+    if (skipped < alone_end) {
+      add_values<V, R, 1, NV>(t, r, d, skipped, alone_end, values, value_stride);
+    }
+  }
+  if (!shared) return;
+  add_values<V, R, R, NV>(t, 0, d, begin, end, values, value_stride);
   for (int r = 0; r < R; ++r) {
     const int32_t count = visible(t, r, span_begin);
-    if (count > common) {
-      add_values<V, R, 1, NV>(t, r, d, common, count, values, value_stride);
-    }
+    if (count > end) add_values<V, R, 1, NV>(t, r, d, end, count, values, value_stride);
   }
 }
 
@@ -153,14 +178,15 @@ void attention_tile(const AttentionArgs& args, int32_t kv_head, AttentionTile<V,
   const int64_t key_offset = int64_t{kPageTokens} * kv.head_dim * kv_head;
   const int64_t value_offset =
       int64_t{kPageTokens} * (int64_t{kv.kv_heads} * kv.head_dim + value_stride * kv_head);
-  int64_t last = 0;
+  int64_t first = t.begin[0], last = 0;
   for (int r = 0; r < R; ++r) {
     t.largest[r] = kMinusInfinity;
     t.sum[r] = V::zero();
     for (int64_t d = 0; d < value_stride; d += kLanes) V::store(t.acc[r] + d, V::zero());
     last = t.position[r] > last ? t.position[r] : last;
+    first = t.begin[r] < first ? t.begin[r] : first;
   }
-  for (int64_t span = 0; span <= last; span += kSpanTokens) {
+  for (int64_t span = first / kSpanTokens * kSpanTokens; span <= last; span += kSpanTokens) {
     const Element* keys[kSpanPages];
     const Element* values[kSpanPages];
     for (int64_t j = 0; j < kSpanPages; ++j) {
@@ -183,8 +209,8 @@ void attention_tile(const AttentionArgs& args, int32_t kv_head, AttentionTile<V,
   }
   for (int r = 0; r < R; ++r) {
     const auto inverse = V::set1(1.0f / V::reduce_add(t.sum[r]));
-    for (int32_t d = 0; d < kv.head_dim; d += kLanes) {
-      V::store_n(t.out[r] + d, V::mul(V::load(t.acc[r] + d), inverse), kv.head_dim - d);
+    for (int32_t d = 0; d < kv.value_dim; d += kLanes) {
+      V::store_n(t.out[r] + d, V::mul(V::load(t.acc[r] + d), inverse), kv.value_dim - d);
     }
   }
 }
@@ -202,8 +228,10 @@ void attention_rows(const AttentionArgs& args, int32_t kv_head, int64_t row_begi
       const int64_t token = (row + r) / group;
       const int64_t head = kv_head * group + (row + r) % group;
       tile.q[r] = args.q + token * args.q_stride + head * head_dim;
-      tile.out[r] = args.out + token * args.out_stride + head * head_dim;
+      tile.out[r] = args.out + token * args.out_stride + head * args.kv->value_dim;
       tile.position[r] = args.first_position + static_cast<int32_t>(token);
+      const int32_t hidden = tile.position[r] + 1 - args.window;
+      tile.begin[r] = args.window > 0 && hidden > 0 ? hidden : 0;
     }
     attention_tile<V, R, Element>(args, kv_head, tile);
   }
@@ -241,7 +269,7 @@ void store_kv_typed(const StoreKvArgs& args) {
   Element* values = keys + int64_t{kPageTokens} * kv.kv_heads * kv.head_dim;
   for (int32_t head = 0; head < kv.kv_heads; ++head) {
     const float* key = args.key + int64_t{head} * kv.head_dim;
-    const float* value = args.value + int64_t{head} * kv.head_dim;
+    const float* value = args.value + int64_t{head} * kv.value_dim;
     Element* key_tile = keys + int64_t{kPageTokens} * kv.head_dim * head + args.slot;
     Element* value_row = values + (int64_t{kPageTokens} * head + args.slot) * kv.value_stride;
     for (int32_t d = 0; d < kv.head_dim; d += kLanes) {
@@ -249,6 +277,9 @@ void store_kv_typed(const StoreKvArgs& args) {
       Element column[kLanes];  // the key goes down a column of the transposed page
       store_lanes<V>(column, V::load_n(key + d, count), count);
       for (int64_t i = 0; i < count; ++i) key_tile[(d + i) * kPageTokens] = column[i];
+    }
+    for (int32_t d = 0; d < kv.value_dim; d += kLanes) {
+      const int64_t count = kv.value_dim - d < kLanes ? kv.value_dim - d : kLanes;
       store_lanes<V>(value_row + d, V::load_n(value + d, count), count);
     }
   }

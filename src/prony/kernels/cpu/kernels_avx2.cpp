@@ -107,6 +107,10 @@ struct Avx2Lanes {
     return {_mm256_blendv_ps(other.low, f.low, _mm256_castsi256_ps(mask8(n))),
             _mm256_blendv_ps(other.high, f.high, _mm256_castsi256_ps(mask8(n - 8)))};
   }
+  PRONY_INLINE static F less(F a, F b, F x, F y) {
+    return {_mm256_blendv_ps(y.low, x.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
+            _mm256_blendv_ps(y.high, x.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
+  }
   PRONY_INLINE static void pow2_halves8(__m256 t, __m256& a, __m256& b) {
     const __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(0x4B400000));
     const __m256i half = _mm256_srai_epi32(n, 1);

@@ -1,4 +1,8 @@
 // The kernels in AVX-512: 16 floats in one register.
+#if !defined(__clang__)
+// g++ 12 writes _mm512_max_ps with a vector that it leaves undefined on purpose, and warns of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
 
 #include "prony/kernels/cpu/table_impl.hpp"
@@ -64,6 +68,9 @@ struct Avx512Lanes {
   PRONY_INLINE static F min(F a, F b) { return _mm512_min_ps(a, b); }
   PRONY_INLINE static F keep(F f, int64_t n, F other) {
     return _mm512_mask_blend_ps(mask(n), other, f);
+  }
+  PRONY_INLINE static F less(F a, F b, F x, F y) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
   }
   PRONY_INLINE static void pow2_halves(F t, F& a, F& b) {
     const __m512i n = _mm512_sub_epi32(_mm512_castps_si512(t), _mm512_set1_epi32(0x4B400000));

@@ -74,6 +74,9 @@ struct GenericLanes {
   static F keep(const F& f, int64_t n, const F& other) {
     return make([&](int i) { return i < n ? f.lane[i] : other.lane[i]; });
   }
+  static F less(const F& a, const F& b, const F& x, const F& y) {
+    return make([&](int i) { return a.lane[i] < b.lane[i] ? x.lane[i] : y.lane[i]; });
+  }
   static F round_bf16(const F& f) {
     return make([&](int i) { return quant::round_to_bf16(f.lane[i]); });
   }

@@ -13,6 +13,7 @@
 //   add sub mul div
 //   max(a, b) = a > b ? a : b, min(a, b) = a < b ? a : b    so b if either is a NaN
 //   keep(f, n, other)             lanes below n of f, the rest of other; n clamped
+//   less(a, b, x, y)              a < b ? x : y, lane by lane; y if either is a NaN
 //   round_bf16(f)
 //   pow2_halves(t, a, b)          t = 1.5 2^23 + n  ->  a b = 2^n with a, b normal, |n| <= 250
 //   leave()                       makes the caller's SSE code fast again (vzeroupper)
