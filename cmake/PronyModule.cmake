@@ -1,6 +1,7 @@
 # prony_module(name USES modules... LIBS libraries...)
 #   a static library prony_<name> from src/prony/<name>/*.cpp (all but *_test.cpp, *_bench.cpp) and,
-#   with PRONY_TESTS, the test program prony_<name>_test from its *_test.cpp. A module without a
+#   with PRONY_TESTS, the test program prony_<name>_test from its *_test.cpp, with PRONY_FUZZ a
+#   libFuzzer program of each *_fuzz.cpp under its name (all: target prony_fuzzers). A module without a
 #   folder does not exist yet and is skipped; so is a use of it.
 # prony_program(name): the command line over every module.
 # prony_checks(): the tests that read sources instead of running them.
@@ -33,8 +34,10 @@ function(prony_module name)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${dir}/*.hpp)
   set(tests ${sources})
   set(benches ${sources})
+  set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz)\\.cpp$")
   if(NOT sources AND NOT headers)
     return()
@@ -81,6 +84,17 @@ function(prony_module name)
     target_link_libraries(prony_${name}_bench PRIVATE prony_${name} prony_flags ${libs} fmt::fmt
                           benchmark::benchmark_main)
   endif()
+  if(PRONY_FUZZ)
+    foreach(fuzzer ${fuzzers})
+      get_filename_component(fuzzer_name ${fuzzer} NAME_WE)
+      add_executable(${fuzzer_name} ${fuzzer})
+      target_link_libraries(${fuzzer_name} PRIVATE prony_${name} prony_flags ${libs} fmt::fmt)
+      target_link_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
+      set_target_properties(${fuzzer_name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                            ${CMAKE_BINARY_DIR}/fuzzers)
+      set_property(GLOBAL APPEND PROPERTY PRONY_FUZZERS ${fuzzer_name})
+    endforeach()
+  endif()
   if(PRONY_TESTS AND headers)
     prony_headers_alone(${name} "${headers}" "${libs}")
   endif()
@@ -119,6 +133,10 @@ endfunction()
 # Tests that read the tree instead of running the program (label lint), and end-to-end tests that run
 # the program from node (label e2e; exit code 77 means skipped, with the reason on the last line).
 function(prony_checks)
+  get_property(fuzzers GLOBAL PROPERTY PRONY_FUZZERS)
+  if(fuzzers)
+    add_custom_target(prony_fuzzers DEPENDS ${fuzzers})
+  endif()
   if(NOT PRONY_TESTS)
     return()
   endif()

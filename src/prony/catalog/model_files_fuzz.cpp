@@ -1,7 +1,6 @@
 // libFuzzer target of both model readers: config.json (first byte even) and catalogue files (odd).
 // An accepted spec must keep the promises of check_model on which later arithmetic relies.
-//   clang++-16 -fsanitize=fuzzer,address,undefined, linked with prony_catalog; start it with
-//   tests/data/catalog/hf and tests/data/catalog/broken as seeds.
+// Run: ./run fuzz, which starts from tests/data/catalog/hf and tests/data/catalog/broken.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -8,7 +8,8 @@ void declare_target(Flags& flags, BenchFlags& o) {
       .text("--base-url", o.base_url, "server, with or without /v1; none: starts `prony serve`")
       .text("--endpoint", o.endpoint, "path of the requests, instead of the dialect's")
       .text("--endpoint-type,--backend", o.endpoint_type,
-            "openai-chat, openai-completions or auto (asks the server)")
+            "auto (asks the server), openai-chat, openai-completions, openai-responses, sglang, "
+            "llamacpp, tgi, ollama, vllm-generate, triton, trtllm, lightllm")
       .text("--model", o.model, "model to ask for; none: the first that the server names")
       .text("--tokenizer", o.tokenizer, "to make prompts of an exact length: byte")
       .integer("--vocab-size", o.vocab_size, "for --prompt-format ids without a tokenizer")

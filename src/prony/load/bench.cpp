@@ -85,7 +85,9 @@ struct MessageWriter {
   std::string message(const workload::Prompt& prompt, int32_t output_tokens,
                       std::string id_text) const {
     auto all = headers;
-    all.emplace_back("Accept", "text/event-stream");
+    const auto framing = endpoint.dialect->info().form.framing;
+    all.emplace_back("Accept", framing == StreamForm::Framing::kSse ? "text/event-stream"
+                                                                    : "application/x-ndjson");
     all.emplace_back("X-Request-Id", std::move(id_text));
     return net::format_request(
         "POST", endpoint.origin, endpoint.target, all,

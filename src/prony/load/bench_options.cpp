@@ -167,6 +167,10 @@ Result<BodyOptions> make_body_options(const BenchOptions& options, const Dialect
     return invalid_argument(
         fmt::format("--prompt-format ids: {} takes text only", dialect.info().name));
   }
+  if (options.ignore_eos && !dialect.info().ignores_eos) {
+    return invalid_argument(
+        fmt::format("--ignore-eos: {} has no such option", dialect.info().name));
+  }
   BodyOptions body;
   body.model = model;
   body.ignore_eos = options.ignore_eos;

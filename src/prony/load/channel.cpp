@@ -102,6 +102,7 @@ void Channel::on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns) {
 }
 
 void Channel::on_head(const net::ResponseHead& head, const net::ReceiveStamp& stamp) {
+  if (setup_.parser.form().echoes_prompt) timeline_.on_request(message_);
   timeline_.on_head(head, stamp);
   owner_.on_head(head);
   if (timeline_.row().t_sent_ns) message_ = {};  // it cannot have to go again

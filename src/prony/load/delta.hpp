@@ -29,6 +29,7 @@ struct Delta {
   std::string_view tool_calls;     // added function names and arguments
   int32_t token_ids = 0;           // number of token ids the event lists; 0: none
   std::string_view finish_reason;  // empty: not finished
+  bool ended = false;              // the dialect's own end marker, which may lack a reason
 
   bool has_usage = false;
   Usage usage;

@@ -47,7 +47,9 @@ std::string error_member(const core::Json& json) {
 }  // namespace
 
 std::span<const Dialect* const> dialects() {
-  static const std::array<const Dialect*, 2> kAll = {&openai_chat(), &openai_completions()};
+  static const std::array<const Dialect*, 11> kAll = {
+      &openai_chat(), &openai_completions(), &openai_responses(), &sglang(), &llamacpp(), &tgi(),
+      &ollama(),      &vllm_generate(),      &triton(),           &trtllm(), &lightllm()};
   return kAll;
 }
 
@@ -61,29 +63,52 @@ Result<const Dialect*> find_dialect(std::string_view name, std::string_view flag
   return invalid_argument(fmt::format("{}: found '{}', expected one of {}", flag, name, names));
 }
 
-const Dialect* dialect_of_path(std::string_view endpoint) {
+std::vector<const Dialect*> dialects_of_path(std::string_view endpoint) {
   endpoint = endpoint.substr(0, endpoint.find('?'));
+  std::vector<const Dialect*> found;
+  size_t longest = 1;  // "/completions" is also the end of "/chat/completions"
   for (const auto* dialect : dialects()) {
+    if (dialect == &trtllm()) continue;  // openai-completions with a trap: only by its name
     std::string_view tail = dialect->info().path;
-    tail.remove_prefix(3);  // "/v1": gateways mount elsewhere
-    if (!endpoint.ends_with(tail)) continue;
-    // "/completions" is also the end of "/chat/completions", which stands first in the table.
-    return dialect;
+    if (tail.starts_with("/v1/")) tail.remove_prefix(3);  // gateways mount elsewhere
+    if (const auto model = tail.find("{model}"); model != std::string_view::npos) {
+      if (endpoint.find(tail.substr(0, model)) == std::string_view::npos) continue;
+      if (endpoint.ends_with(tail.substr(model + 7))) return {dialect};
+      continue;
+    }
+    if (!endpoint.ends_with(tail) || tail.size() < longest) continue;
+    if (tail.size() > longest) found.clear();
+    longest = tail.size();
+    found.push_back(dialect);
   }
-  return nullptr;
+  return found;
 }
+
+namespace {
+
+Result<void> check_one_answer(const core::Json& extra, std::string_view flag) {
+  for (const char* key : {"n", "best_of", "n_cmpl"}) {
+    const auto found = extra.find(key);
+    if (found != extra.end() && !found->is_null() && *found != 1) {
+      return invalid_argument(fmt::format("{}: found {} = {}, expected 1 (one answer a request)",
+                                          flag, key, found->dump()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<void> check_extra_body(const core::Json& extra, std::string_view flag) {
   if (!extra.is_object()) {
     return invalid_argument(
         fmt::format("{}: found {}, expected a JSON object", flag, extra.type_name()));
   }
-  for (const char* key : {"n", "best_of"}) {
+  if (auto one = check_one_answer(extra, flag); !one) return one.error();
+  for (const char* key : {"sampling_params", "parameters", "options"}) {
     const auto found = extra.find(key);
-    if (found != extra.end() && !found->is_null() && *found != 1) {
-      return invalid_argument(fmt::format("{}: found {} = {}, expected 1 (one answer a request)",
-                                          flag, key, found->dump()));
-    }
+    if (found == extra.end() || !found->is_object()) continue;
+    if (auto one = check_one_answer(*found, flag); !one) return one.error();
   }
   const auto stream = extra.find("stream");
   if (stream != extra.end() && *stream != true) {
@@ -91,6 +116,11 @@ Result<void> check_extra_body(const core::Json& extra, std::string_view flag) {
         fmt::format("{}: found stream = {}, expected true", flag, stream->dump()));
   }
   return {};
+}
+
+std::string write_body(core::Json body, const BodyOptions& options) {
+  body.merge_patch(options.extra);  // RFC 7396 is exactly: objects merge, null removes
+  return body.dump(-1, ' ', false, core::Json::error_handler_t::replace);
 }
 
 std::string one_line(std::string_view text, size_t bytes_max) {

@@ -14,6 +14,7 @@
 #include "prony/core/json.hpp"
 #include "prony/core/result.hpp"
 #include "prony/load/delta.hpp"
+#include "prony/load/stream_memory.hpp"
 
 namespace prony::load {
 
@@ -29,7 +30,6 @@ enum class UsageRequest {
 struct BodyOptions {
   std::string model;
   UsageRequest usage = UsageRequest::kFinal;
-  bool stream = true;
   bool ignore_eos = false;            // answers of exactly the asked length (vLLM, SGLang, Prony)
   std::optional<double> temperature;  // unset: the server's default
   core::Json extra = core::Json::object();  // --extra-body; its members win
@@ -49,21 +49,52 @@ struct BodyPrompt {
   std::span<const BodyMessage> history = {};
 };
 
-class EventParser {
- public:
-  virtual ~EventParser() = default;
-  /// Reads one event. Never fails: what cannot be read is Delta::Kind::kBroken. `event` is the
-  /// value of the SSE field of that name. Allocates nothing once its buffers have grown.
-  virtual void parse(std::string_view data, std::string_view event, Delta& delta) = 0;
+/// How a stream is cut into events, and what the Timeline must know to judge it.
+struct StreamForm {
+  enum class Framing {
+    kSse,    // server-sent events
+    kLines,  // a JSON object a line (or up to a NUL)
+  };
+  Framing framing = Framing::kSse;
+  bool ends_with_body = false;  // no end marker but the end of a body of known extent
+  bool echoes_prompt = false;   // the answer may begin with the prompt: on_request() is wanted
 };
 
+/// Reads the events of all streams of one event loop; what one stream needs to remember between
+/// its events is in its StreamMemory.
+class EventParser {
+ public:
+  explicit EventParser(const StreamForm& form) : form_(form) {}
+  virtual ~EventParser() = default;
+  const StreamForm& form() const { return form_; }
+  /// The HTTP message that the stream answers, before its first event; only where echoes_prompt.
+  virtual void on_request(std::string_view /*message*/, StreamMemory& /*memory*/) {}
+  /// Reads one event. Never fails: what cannot be read is Delta::Kind::kBroken. `event` is the
+  /// value of the SSE field of that name. Allocates nothing once its buffers have grown.
+  virtual void parse(std::string_view data, std::string_view event, StreamMemory& memory,
+                     Delta& delta) = 0;
+
+ private:
+  StreamForm form_;
+};
+
+/// The capabilities of a dialect; docs/dialects.md shows them as a table (compared by a test).
 struct DialectInfo {
-  const char* name;            // --endpoint-type
-  const char* aliases;         // comma-separated, may be empty
-  const char* path;            // below the base URL, which stands for .../v1
-  bool takes_token_ids;        // a prompt may be token ids
-  bool continuous_usage;       // understands UsageRequest::kContinuous where the server does
-  bool channels;               // tells reasoning and tool calls from text
+  const char* name;     // --endpoint-type
+  const char* aliases;  // comma-separated, may be empty
+  const char* path;     // below the base URL, which stands for .../v1; {model} is replaced
+  StreamForm form;
+  const char* text;       // "pieces", "whole" (each event all text so far) or "either"
+  const char* end;        // what tells that an answer is whole
+  const char* counts;     // where the server says how many tokens there are
+  bool takes_token_ids;   // a prompt may be token ids
+  bool continuous_usage;  // understands UsageRequest::kContinuous where the server does
+  bool channels;          // tells reasoning and tool calls from text
+  bool names_model;       // the request says which model
+  bool ignores_eos;       // has a way to ask for answers of the asked length
+  const char* identity;   // GET path that only such servers answer, for `auto`; empty: none
+  // JSON pointers into that answer, comma-separated: one of them is there, and may name the model.
+  const char* identity_members;
   bool takes_history = false;  // earlier messages go as messages; else they are part of the text
 };
 
@@ -80,15 +111,28 @@ class Dialect {
 std::span<const Dialect* const> dialects();
 /// By name or alias. Error: kInvalidArgument, "FLAG: found 'x', expected one of ...".
 Result<const Dialect*> find_dialect(std::string_view name, std::string_view flag);
-/// The dialect whose path `endpoint` ends with, or null: "/v1/chat/completions" is openai-chat.
-const Dialect* dialect_of_path(std::string_view endpoint);
+/// The dialects whose path `endpoint` ends with: "/v1/chat/completions" is openai-chat alone,
+/// "/generate" may be sglang or vllm-generate.
+std::vector<const Dialect*> dialects_of_path(std::string_view endpoint);
 
 /// Refuses what no dialect can measure: more than one choice a request (n, best_of), stream:false.
 /// Error: kInvalidArgument naming the flag.
 Result<void> check_extra_body(const core::Json& extra, std::string_view flag);
 
+/// `body` with --extra-body: its members win, objects merge, null removes (RFC 7396).
+std::string write_body(core::Json body, const BodyOptions& options);
+
 const Dialect& openai_chat();
 const Dialect& openai_completions();
+const Dialect& openai_responses();
+const Dialect& sglang();
+const Dialect& llamacpp();
+const Dialect& tgi();
+const Dialect& ollama();
+const Dialect& vllm_generate();
+const Dialect& triton();
+const Dialect& trtllm();
+const Dialect& lightllm();
 
 /// The message of an error body (any of the forms servers use), one line, at most ~300 bytes; the
 /// first line of the text itself where it is no JSON.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace prony::load {
 namespace {
 
@@ -11,10 +13,12 @@ using ::testing::HasSubstr;
 
 Delta parse(const Dialect& dialect, std::string_view data, std::string_view event = {}) {
   // Kept per dialect, so that the views of the delta outlive the call.
-  static auto chat = openai_chat().make_parser();
-  static auto completions = openai_completions().make_parser();
+  static std::map<const Dialect*, std::unique_ptr<EventParser>> parsers;
+  auto& parser = parsers[&dialect];
+  if (!parser) parser = dialect.make_parser();
+  StreamMemory memory;
   Delta delta;
-  (&dialect == &openai_chat() ? *chat : *completions).parse(data, event, delta);
+  parser->parse(data, event, memory, delta);
   return delta;
 }
 Delta chat(std::string_view data, std::string_view event = {}) {
@@ -31,15 +35,24 @@ TEST(DialectTable, FindsNamesAndAliases) {
   const auto unknown = find_dialect("grpc", "--endpoint-type");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().message,
-            "--endpoint-type: found 'grpc', expected one of openai-chat, openai-completions");
+            "--endpoint-type: found 'grpc', expected one of openai-chat, openai-completions, "
+            "openai-responses, sglang, llamacpp, tgi, ollama, vllm-generate, triton, trtllm, "
+            "lightllm");
 }
 
 TEST(DialectTable, PathTellsTheDialect) {
-  EXPECT_EQ(dialect_of_path("/v1/chat/completions"), &openai_chat());
-  EXPECT_EQ(dialect_of_path("/openai/deployments/x/chat/completions?api-version=1"),
-            &openai_chat());
-  EXPECT_EQ(dialect_of_path("/v1/completions"), &openai_completions());
-  EXPECT_EQ(dialect_of_path("/generate"), nullptr);
+  using Found = std::vector<const Dialect*>;
+  EXPECT_EQ(dialects_of_path("/v1/chat/completions"), Found{&openai_chat()});
+  EXPECT_EQ(dialects_of_path("/openai/deployments/x/chat/completions?api-version=1"),
+            Found{&openai_chat()});
+  EXPECT_EQ(dialects_of_path("/v1/completions"), Found{&openai_completions()});
+  EXPECT_EQ(dialects_of_path("/completion"), Found{&llamacpp()});
+  EXPECT_EQ(dialects_of_path("/gw/v1/responses"), Found{&openai_responses()});
+  EXPECT_EQ(dialects_of_path("/generate"), (Found{&sglang(), &vllm_generate()}));
+  EXPECT_EQ(dialects_of_path("/api/generate"), Found{&ollama()});
+  EXPECT_EQ(dialects_of_path("/generate_stream"), (Found{&tgi(), &lightllm()}));
+  EXPECT_EQ(dialects_of_path("/v2/models/ensemble/generate_stream"), Found{&triton()});
+  EXPECT_TRUE(dialects_of_path("/predict").empty());
 }
 
 TEST(DialectBody, ChatHoldsPromptLimitAndUsage) {

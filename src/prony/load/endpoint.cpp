@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "prony/core/json.hpp"
+#include "prony/load/endpoint_detect.hpp"
 
 namespace prony::load {
 namespace {
@@ -15,8 +16,6 @@ using core::Nanos;
 constexpr Nanos kAttempt = 3 * core::kNanosPerSecond;  // for one GET to be answered
 constexpr Nanos kPause = 200 * core::kNanosPerMilli;   // between attempts
 constexpr Nanos kTellAfter = core::kNanosPerSecond;    // of waiting
-constexpr Nanos kAskTimeout =
-    60 * core::kNanosPerSecond;  // for the one token of --endpoint-type auto
 constexpr size_t kBodyMax = 1 << 20;
 
 // One exchange as a state machine; its answer is filled as things come.
@@ -73,19 +72,21 @@ bool still_loading(const ProbeAnswer& answer) {
   return answer.status == 503 && answer.body.find("oading") != std::string::npos;
 }
 
-void read_models(const std::string& body, Endpoint& endpoint) {
+// Whether the answer is a list of models as OpenAI's; takes the first.
+bool read_models(const std::string& body, Endpoint& endpoint) {
   const auto json = core::parse_json(body, "models");
-  if (!json.ok() || !json.value().is_object()) return;
+  if (!json.ok() || !json.value().is_object()) return false;
   const auto data = json.value().find("data");
-  if (data == json.value().end() || !data->is_array() || data->empty()) return;
+  if (data == json.value().end() || !data->is_array() || data->empty()) return false;
   const auto& first = data->front();
-  if (!first.is_object()) return;
+  if (!first.is_object()) return false;
   const auto text = [&first](const char* key) -> std::string {
     const auto found = first.find(key);
     return found != first.end() && found->is_string() ? found->get<std::string>() : "";
   };
   if (endpoint.model.empty()) endpoint.model = text("id");
   endpoint.owner = text("owned_by");
+  return true;
 }
 
 struct Waiter {
@@ -135,25 +136,27 @@ struct Waiter {
   }
 };
 
-// Asks for one token in each dialect, best known first.
-Result<const Dialect*> ask_dialect(const Endpoint& endpoint, std::string_view base_path,
-                                   const net::Headers& headers) {
-  std::string tried;
-  for (const auto* dialect : dialects()) {
-    BodyOptions options;
-    options.model = endpoint.model;
-    options.stream = false;
-    const auto body = dialect->body({.text = "hi", .ids = {}, .output_tokens = 1}, options);
-    const net::Url url{endpoint.origin, request_target(base_path, std::nullopt, dialect)};
-    const auto answer = net::fetch(url, "POST", body, headers, kAskTimeout);
-    if (answer.ok() && answer.value().status == 200) return dialect;
-    tried += fmt::format(
-        "{}{}: {}", tried.empty() ? "" : "; ", url.path,
-        answer.ok() ? fmt::format("http {}", answer.value().status) : answer.error().message);
+// Fills in dialect and model where they are not known yet.
+Result<void> settle_dialect(const EndpointOptions& options, const Server& server,
+                            const std::vector<const Dialect*>& possible,
+                            const std::function<void(std::string_view)>& note,
+                            const std::atomic<bool>* interrupt, Endpoint& endpoint) {
+  if (endpoint.dialect == nullptr) {
+    auto detected = detect(server, possible, options.path, interrupt);
+    if (!detected) return detected.error();
+    endpoint.dialect = detected.value().dialect;
+    endpoint.model = detected.value().model;
+    note(fmt::format("endpoint type {}: {}", endpoint.dialect->info().name, detected.value().why));
+  } else if (endpoint.model.empty() && options.ready_timeout_ns > 0) {
+    endpoint.model = identify(*endpoint.dialect, server, kAttempt).model;
   }
-  return environment_error(
-      fmt::format("--endpoint-type auto: {} speaks no dialect that this program knows ({})",
-                  endpoint.base_url, tried));
+  if (!endpoint.model.empty()) return {};
+  if (endpoint.dialect->info().names_model) {
+    return invalid_argument(
+        fmt::format("--model: missing, and {}/v1/models names none", endpoint.base_url));
+  }
+  endpoint.model = "unnamed";  // its requests do not say
+  return {};
 }
 
 }  // namespace
@@ -177,13 +180,6 @@ Result<net::Url> parse_base_url(std::string_view text) {
   while (path.ends_with('/')) path.pop_back();
   if (path.ends_with("/v1")) path.resize(path.size() - 3);
   return url;
-}
-
-std::string request_target(std::string_view base_path, const std::optional<std::string>& path,
-                           const Dialect* dialect) {
-  std::string below = path ? *path : std::string(dialect->info().path);
-  if (!below.starts_with('/')) below.insert(below.begin(), '/');
-  return std::string(base_path) + below;
 }
 
 ProbeAnswer probe(const net::Origin& origin, const net::Address& address, std::string_view target,
@@ -210,46 +206,51 @@ Result<Endpoint> open_endpoint(const EndpointOptions& options,
   if (endpoint.base_url.ends_with("/v1")) {
     endpoint.base_url.resize(endpoint.base_url.size() - 3);
   }
+  std::vector<const Dialect*> possible;  // that --endpoint may stand for
   if (options.type != "auto") {
     auto dialect = find_dialect(options.type, "--endpoint-type");
     if (!dialect) return dialect.error();
     endpoint.dialect = dialect.value();
   } else if (options.path) {
-    endpoint.dialect = dialect_of_path(*options.path);
-    if (endpoint.dialect == nullptr) {
+    possible = dialects_of_path(*options.path);
+    if (possible.empty()) {
       return invalid_argument(fmt::format(
           "--endpoint: found '{}', whose dialect is not known; name it with --endpoint-type",
           *options.path));
     }
+    if (possible.size() == 1) endpoint.dialect = possible.front();
   }
 
   auto addresses = net::resolve(endpoint.origin);
   if (!addresses) return addresses.error();
   endpoint.address = addresses.value().front();
   const auto& base_path = url.value().path;
+  Server server;
   if (options.ready_timeout_ns > 0) {
     const Waiter waiter{options, note, interrupt};
     const auto answer = waiter.wait(endpoint, addresses.value(), base_path + "/v1/models");
     if (!answer) return answer.error();
     endpoint.server = answer.value().server;
     endpoint.prony_device = answer.value().prony_device;
-    if (answer.value().status == 200) read_models(answer.value().body, endpoint);
+    if (answer.value().status == 200) {
+      server.lists_models = read_models(answer.value().body, endpoint);
+    }
     if (answer.value().status == 401 || answer.value().status == 403) {
       endpoint.warnings.push_back(
           fmt::format("GET {}/v1/models: http {}; set OPENAI_API_KEY or --header", base_path,
                       answer.value().status));
     }
   }
-  if (endpoint.model.empty()) {
-    return invalid_argument(
-        fmt::format("--model: missing, and {}/v1/models names none", endpoint.base_url));
+  server.origin = endpoint.origin;
+  server.base_url = endpoint.base_url;
+  server.base_path = base_path;
+  server.headers = options.headers;
+  server.model = endpoint.model;
+  if (auto settled = settle_dialect(options, server, possible, note, interrupt, endpoint);
+      !settled) {
+    return settled.error();
   }
-  if (endpoint.dialect == nullptr) {
-    auto dialect = ask_dialect(endpoint, base_path, options.headers);
-    if (!dialect) return dialect.error();
-    endpoint.dialect = dialect.value();
-  }
-  endpoint.target = request_target(base_path, options.path, endpoint.dialect);
+  endpoint.target = request_target(base_path, options.path, endpoint.dialect, endpoint.model);
   return endpoint;
 }
 

@@ -1,7 +1,7 @@
 // Endpoint: what is to be loaded, found out before the load begins: that it answers at all (bounded
 // wait, for servers that are still loading), what it calls itself and its models, and which dialect
 // it speaks. One GET of /v1/models, whose head alone is enough; nothing is generated unless the
-// dialect has to be found by asking.
+// dialect has to be found by asking (endpoint_detect.hpp).
 // Thread safety: blocking functions, any thread.
 #pragma once
 #include <atomic>
@@ -53,11 +53,6 @@ struct Endpoint {
 /// Splits a base URL: "http://h:1/x/v1" is {origin of h:1, "/x"}. Error: kInvalidArgument naming
 /// --base-url.
 Result<net::Url> parse_base_url(std::string_view text);
-/// The request path: that of the dialect below `base_path`, or `path` if given (which may repeat
-/// the /v1 that the base URL had).
-std::string request_target(std::string_view base_path, const std::optional<std::string>& path,
-                           const Dialect* dialect);
-
 /// One GET, given up after `timeout_ns`. Returns as soon as the outcome is known.
 struct ProbeAnswer {
   enum class Kind { kAnswered, kRefused, kClosed, kSilent };

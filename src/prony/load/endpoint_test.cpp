@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "prony/load/endpoint_detect.hpp"
 #include "prony/load/test_server.hpp"
 
 namespace prony::load {
@@ -29,10 +30,14 @@ TEST(EndpointUrl, WithOrWithoutV1) {
 }
 
 TEST(EndpointUrl, Target) {
-  EXPECT_EQ(request_target("", std::nullopt, &openai_chat()), "/v1/chat/completions");
-  EXPECT_EQ(request_target("/llm", std::nullopt, &openai_completions()), "/llm/v1/completions");
-  EXPECT_EQ(request_target("", "/api/chat/completions", &openai_chat()), "/api/chat/completions");
-  EXPECT_EQ(request_target("", "v1/completions", nullptr), "/v1/completions");
+  EXPECT_EQ(request_target("", std::nullopt, &openai_chat(), "m"), "/v1/chat/completions");
+  EXPECT_EQ(request_target("/llm", std::nullopt, &openai_completions(), "m"),
+            "/llm/v1/completions");
+  EXPECT_EQ(request_target("", "/api/chat/completions", &openai_chat(), "m"),
+            "/api/chat/completions");
+  EXPECT_EQ(request_target("", "v1/completions", nullptr, "m"), "/v1/completions");
+  EXPECT_EQ(request_target("", std::nullopt, &triton(), "a/b c"),
+            "/v2/models/a%2Fb%20c/generate_stream");
 }
 
 EndpointOptions options_for(const TestServer& server) {
@@ -133,28 +138,10 @@ TEST(Endpoint, ModelMissing) {
   EXPECT_THAT(endpoint.error().message, HasSubstr("--model: missing"));
 }
 
-TEST(Endpoint, AutoAsksTheServer) {
-  for (const char* path : {"/v1/chat/completions", "/v1/completions", "/none"}) {
-    TestServer server([path](TestServer&, const net::HttpRequest& request,
-                             const std::shared_ptr<net::Exchange>& exchange) {
-      const bool known = request.path == path || request.path == "/v1/models";
-      exchange->respond(known ? 200 : 404, {}, R"({"data":[{"id":"m"}]})");
-    });
-    const auto endpoint = open_endpoint(options_for(server), quiet, nullptr);
-    if (std::string_view(path) == "/none") {
-      ASSERT_FALSE(endpoint.ok());
-      EXPECT_THAT(endpoint.error().message, HasSubstr("/v1/completions: http 404"));
-    } else {
-      ASSERT_TRUE(endpoint.ok()) << endpoint.error().message;
-      EXPECT_EQ(endpoint.value().target, path);
-    }
-  }
-}
-
 TEST(Endpoint, AutoByPath) {
   auto options = EndpointOptions{};
   options.base_url = "http://127.0.0.1:9";
-  options.path = "/api/generate";
+  options.path = "/predict";
   EXPECT_THAT(open_endpoint(options, quiet, nullptr).error().message,
               HasSubstr("name it with --endpoint-type"));
   options.path = "/api/chat/completions";

@@ -17,15 +17,15 @@ class ChatParser final : public OpenAiChunkParser {
     if (key != "delta" && key != "message") return true;
     if (value.is_null()) return true;
     object fields;
-    if (value.get(fields) != simdjson::SUCCESS) return fail(delta, "delta is not an object");
+    if (value.get(fields) != simdjson::SUCCESS) return broken(delta, "delta is not an object");
     for (const auto& [name, field] : fields) {
       if (name == "content" || name == "refusal") {
-        if (!add_text(field, joined_text_, delta.text)) return fail(delta, "content is not text");
+        if (!add_text(field, joined_text_, delta.text)) return broken(delta, "content is not text");
       } else if (name == "reasoning" || name == "reasoning_content") {
         // Some servers send both names with the same text.
         if (!delta.reasoning.empty()) continue;
         if (!add_text(field, joined_reasoning_, delta.reasoning)) {
-          return fail(delta, "reasoning is not text");
+          return broken(delta, "reasoning is not text");
         }
       } else if (name == "tool_calls") {
         if (!read_tool_calls(field, delta)) return false;
@@ -39,7 +39,7 @@ class ChatParser final : public OpenAiChunkParser {
   bool read_tool_calls(element value, Delta& delta) {
     array calls;
     if (value.is_null()) return true;
-    if (value.get(calls) != simdjson::SUCCESS) return fail(delta, "tool_calls is not a list");
+    if (value.get(calls) != simdjson::SUCCESS) return broken(delta, "tool_calls is not a list");
     for (const auto call : calls) {
       element function;
       if (call["function"].get(function) != simdjson::SUCCESS) continue;
@@ -51,23 +51,17 @@ class ChatParser final : public OpenAiChunkParser {
   bool read_function(element value, Delta& delta) {
     object function;
     if (value.is_null()) return true;
-    if (value.get(function) != simdjson::SUCCESS) return fail(delta, "function is not an object");
+    if (value.get(function) != simdjson::SUCCESS) return broken(delta, "function is not an object");
     for (const auto& [name, field] : function) {
       if (name != "name" && name != "arguments") continue;
       // Some servers send arguments as an object instead of text; it counts, unread.
       if (field.is_object()) {
         if (delta.tool_calls.empty()) delta.tool_calls = "{}";
       } else if (!add_text(field, joined_tools_, delta.tool_calls)) {
-        return fail(delta, "a tool call is not text");
+        return broken(delta, "a tool call is not text");
       }
     }
     return true;
-  }
-
-  static bool fail(Delta& delta, std::string_view why) {
-    delta.kind = Delta::Kind::kBroken;
-    delta.message = why;
-    return false;
   }
 };
 
@@ -77,9 +71,17 @@ class OpenAiChat final : public Dialect {
     static constexpr DialectInfo kInfo{.name = "openai-chat",
                                        .aliases = "openai-chat-completions,chat",
                                        .path = "/v1/chat/completions",
+                                       .form = {},
+                                       .text = "pieces",
+                                       .end = "`finish_reason` or `[DONE]`",
+                                       .counts = "at the end; in every event where the server can",
                                        .takes_token_ids = false,
                                        .continuous_usage = true,
                                        .channels = true,
+                                       .names_model = true,
+                                       .ignores_eos = true,
+                                       .identity = "",
+                                       .identity_members = "",
                                        .takes_history = true};
     return kInfo;
   }

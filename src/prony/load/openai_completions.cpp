@@ -11,9 +11,7 @@ class CompletionsParser final : public OpenAiChunkParser {
   bool read_choice_field(std::string_view key, simdjson::dom::element value,
                          Delta& delta) override {
     if (key == "text" && !add_text(value, joined_text_, delta.text)) {
-      delta.kind = Delta::Kind::kBroken;
-      delta.message = "text is not text";
-      return false;
+      return broken(delta, "text is not text");
     }
     // vLLM and gateways put thinking beside the text.
     if ((key == "reasoning" || key == "reasoning_content") && value.is_string() &&
@@ -28,11 +26,19 @@ class OpenAiCompletions final : public Dialect {
  public:
   const DialectInfo& info() const override {
     static constexpr DialectInfo kInfo{.name = "openai-completions",
-                                       .aliases = "openai,vllm,completions",
+                                       .aliases = "openai,vllm,completions,sglang-oai",
                                        .path = "/v1/completions",
+                                       .form = {},
+                                       .text = "pieces",
+                                       .end = "`finish_reason` or `[DONE]`",
+                                       .counts = "at the end; in every event where the server can",
                                        .takes_token_ids = true,
                                        .continuous_usage = true,
-                                       .channels = false};
+                                       .channels = false,
+                                       .names_model = true,
+                                       .ignores_eos = true,
+                                       .identity = "",
+                                       .identity_members = ""};
     return kInfo;
   }
 

@@ -29,7 +29,11 @@ bool same_read(const net::ReceiveStamp& a, const net::ReceiveStamp& b) {
 }  // namespace
 
 Timeline::Timeline(EventParser& parser, LoopMeters& meters, const Options& options)
-    : parser_(parser), meters_(meters), options_(options), framer_(options.event_limit_bytes) {}
+    : parser_(parser),
+      meters_(meters),
+      options_(options),
+      framer_(options.event_limit_bytes),
+      lines_(options.event_limit_bytes) {}
 
 void Timeline::begin(record::RequestRow row) {
   row_ = std::move(row);
@@ -42,6 +46,8 @@ void Timeline::begin(record::RequestRow row) {
 void Timeline::begin_again() {
   if (phase_ != Phase::kIdle) ++row_.retries;
   framer_.reset();
+  lines_.reset();
+  memory_ = {};
   count_.reset();
   body_.clear();
   phase_ = Phase::kWaiting;
@@ -49,7 +55,8 @@ void Timeline::begin_again() {
   t_last_read_ns_ = last_activity_ns_ = 0;
   unmerged_ = suspects_ = 0;
   suspects_of_this_read_ = false;
-  sse_content_type_ = chunked_ = saw_marker_ = false;
+  sse_content_type_ = json_content_type_ = false;
+  chunked_ = until_close_ = saw_marker_ = saw_cut_ = false;
   data_events_ = 0;
   row_.t_connect_begin_ns.reset();
   row_.t_connect_ns.reset();
@@ -87,6 +94,8 @@ void Timeline::on_head(const net::ResponseHead& head, const net::ReceiveStamp& s
   row_.http_status = head.status;
   last_activity_ns_ = stamp.user_ns;
   chunked_ = head.chunked;
+  until_close_ = head.until_close;
+  json_content_type_ = head.content_type == "application/json";
   sse_content_type_ = head.content_type == "text/event-stream" || head.content_type.empty();
   phase_ = head.status == 200 ? Phase::kSniffing : Phase::kHttpError;
 }
@@ -104,12 +113,16 @@ void Timeline::on_body(std::string_view piece, const net::ReceiveStamp& stamp) {
   if (saw_event_ || !saw_comment_) last_activity_ns_ = stamp.user_ns;
 }
 
-// The body says what it is, whatever the content type claims: gateways mislabel both ways.
+// The body says what it is, whatever the content type claims: gateways mislabel both ways. Only a
+// stream of JSON lines looks like a JSON document: one that was whole before its head was sent, so
+// that its length is known, and is called a document is none.
 void Timeline::sniff(std::string_view piece) {
   const auto first = piece.find_first_not_of("\xEF\xBB\xBF \t\r\n");
   if (first == std::string_view::npos) return;
   const char c = piece[first];
-  phase_ = c == '{' || c == '[' || c == '<' ? Phase::kNotStream : Phase::kStreaming;
+  bool is_stream = c != '{' && c != '[' && c != '<';
+  if (by_lines()) is_stream = c == '{' && (chunked_ || until_close_ || !json_content_type_);
+  phase_ = is_stream ? Phase::kStreaming : Phase::kNotStream;
 }
 
 void Timeline::keep_body(std::string_view piece) {
@@ -118,8 +131,13 @@ void Timeline::keep_body(std::string_view piece) {
 
 void Timeline::feed(std::string_view piece) {
   const int32_t earlier = unmerged_;
-  framer_.feed(piece, *this);
-  if (framer_.overflowed()) fail(Status::kParse, "an event is larger than its limit");
+  if (by_lines()) {
+    lines_.feed(piece, *this);
+  } else {
+    framer_.feed(piece, *this);
+  }
+  if (framer_.overflowed() || lines_.overflowed())
+    fail(Status::kParse, "an event is larger than its limit");
   // Events of one chunk were one write of the server: their common stamp is exact. An event of an
   // earlier write of this read has lost its own.
   const bool fresh = unmerged_ > earlier;
@@ -127,7 +145,8 @@ void Timeline::feed(std::string_view piece) {
     count_merged(earlier);
     unmerged_ -= earlier;
   }
-  const bool in_a_line = piece.back() != '\n' && piece.back() != '\r';
+  const char last = piece.back();
+  const bool in_a_line = last != '\n' && last != '\r' && !(by_lines() && last == '\0');
   if (in_a_line && unmerged_ > 0 && !(chunked_ && fresh)) {
     suspects_ = unmerged_;
     suspects_of_this_read_ = true;
@@ -143,8 +162,11 @@ bool Timeline::on_event(const net::SseEvent& event) {
   if (phase_ == Phase::kDone) return true;  // whatever follows the end marker
   if (phase_ == Phase::kFailed) return false;
   saw_event_ = true;
-  parser_.parse(event.data, event.event, delta_);
-  if (!event.terminated && delta_.kind == Delta::Kind::kBroken) return false;  // cut, not broken
+  parser_.parse(event.data, event.event, memory_, delta_);
+  if (!event.terminated && delta_.kind == Delta::Kind::kBroken) {  // cut, not broken
+    saw_cut_ = true;
+    return false;
+  }
   ++data_events_;
   if (!row_.t_first_event_ns) row_.t_first_event_ns = t_read_ns_;
   switch (delta_.kind) {
@@ -181,7 +203,7 @@ void Timeline::on_chunk(const Delta& delta) {
   const int32_t tokens = count_.on_chunk(delta);
   if (delta.bears_tokens()) on_token_event(delta, tokens);
   suspects_ = 0;
-  if (delta.finish_reason.empty()) return;
+  if (delta.finish_reason.empty() && !delta.ended) return;
   row_.finish_reason = one_line(delta.finish_reason, 64);
   if (is_abort(delta.finish_reason)) {
     fail(Status::kStreamError, fmt::format("finish_reason '{}'", row_.finish_reason));
@@ -236,7 +258,11 @@ void Timeline::fail(Status status, std::string_view why) {
 
 void Timeline::finish_framing() {
   if (phase_ != Phase::kStreaming) return;
-  framer_.finish(*this);
+  if (by_lines()) {
+    lines_.finish(*this);
+  } else {
+    framer_.finish(*this);
+  }
 }
 
 Timeline::Deadline Timeline::deadline(const Timeouts& timeouts) const {
@@ -266,6 +292,11 @@ Timeline::Deadline Timeline::deadline(const Timeouts& timeouts) const {
 void Timeline::on_complete(const net::ReceiveStamp& stamp) {
   start_read(stamp);
   finish_framing();
+  if (parser_.form().ends_with_body && phase_ == Phase::kStreaming && data_events_ > 0 &&
+      !until_close_ && !saw_cut_) {
+    saw_marker_ = true;
+    row_.t_done_ns = t_read_ns_;
+  }
   const bool nothing =
       phase_ == Phase::kSniffing || (phase_ == Phase::kStreaming && data_events_ == 0);
   if (nothing && sse_content_type_) {
@@ -273,7 +304,10 @@ void Timeline::on_complete(const net::ReceiveStamp& stamp) {
   } else if (phase_ == Phase::kSniffing || nothing) {
     end(Status::kNotStream, "the answer is empty, expected an event stream", t_read_ns_);
   } else {
-    end(Status::kTruncated, "the stream ended without finish_reason or [DONE]", t_read_ns_);
+    end(Status::kTruncated,
+        parser_.form().ends_with_body ? "the stream was cut"
+                                      : "the stream ended without its end marker",
+        t_read_ns_);
   }
 }
 

@@ -4,16 +4,16 @@
 //
 //   waiting --head 200--> sniffing --"data:"--> streaming --[DONE]--> done
 //      |                     |                     |  error event, broken event
-//      | head not 200        | '{' or '<'          v
+//      | head not 200        | no such stream      v
 //      v                     v                   failed (closes at once)
 //   http error           not a stream
 //
 // One of on_complete(), on_error(), on_stopped() ends it from any state and fixes the row; after
 // the end marker every one of them means success.
-// Success: HTTP 200, an SSE body, at least one token, the end marker ([DONE] or a finish_reason
-// that is not an abort), no error event. Thread safety: none; lives on one event loop. Steady state
-// allocates nothing: buffers keep their size, and room for the events is made when the request
-// begins.
+// Success: HTTP 200, a stream of events, at least one token, the end marker ([DONE], a
+// finish_reason that is not an abort, or what the dialect has in their place), no error event.
+// Thread safety: none; lives on one event loop. Steady state allocates nothing: buffers keep their
+// size, and room for the events is made when the request begins.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,6 +23,7 @@
 #include "prony/load/meters.hpp"
 #include "prony/load/token_count.hpp"
 #include "prony/net/http_client.hpp"
+#include "prony/net/line_framer.hpp"
 #include "prony/net/sse.hpp"
 #include "prony/record/request_row.hpp"
 
@@ -61,6 +62,8 @@ class Timeline final : private net::SseFramer::Sink {
   /// stamp of it, because on_sent() never comes.
   void on_sending(core::Nanos now_ns) { row_.t_send_ns = now_ns; }
   void on_sent(core::Nanos t_send_ns, core::Nanos t_sent_ns);
+  /// The HTTP message that was sent, before on_head(); only where the parser's form echoes_prompt.
+  void on_request(std::string_view message) { parser_.on_request(message, memory_); }
   void on_head(const net::ResponseHead& head, const net::ReceiveStamp& stamp);
   void on_body(std::string_view piece, const net::ReceiveStamp& stamp);
 
@@ -115,6 +118,7 @@ class Timeline final : private net::SseFramer::Sink {
   void start_read(const net::ReceiveStamp& stamp);
   void keep_body(std::string_view piece);
   void feed(std::string_view piece);
+  bool by_lines() const { return parser_.form().framing == StreamForm::Framing::kLines; }
   void count_merged(int32_t events);
   void finish_framing();
   void on_chunk(const Delta& delta);
@@ -127,6 +131,8 @@ class Timeline final : private net::SseFramer::Sink {
   LoopMeters& meters_;
   Options options_;
   net::SseFramer framer_;
+  net::LineFramer lines_;  // used instead where by_lines()
+  StreamMemory memory_;
   TokenCount count_;
   Delta delta_;
   record::RequestRow row_;
@@ -143,10 +149,12 @@ class Timeline final : private net::SseFramer::Sink {
   int32_t suspects_ = 0;
   bool suspects_of_this_read_ = false;
   bool sse_content_type_ = false;
-  bool chunked_ = false;
+  bool json_content_type_ = false;
+  bool chunked_ = false, until_close_ = false;
   bool saw_comment_ = false;  // in the piece being handled
   bool saw_event_ = false;    // in the piece being handled
-  bool saw_marker_ = false;   // finish_reason or [DONE]
+  bool saw_marker_ = false;   // finish_reason, [DONE], or whatever ends the dialect's streams
+  bool saw_cut_ = false;      // the last event was not whole
   int64_t data_events_ = 0;
 };
 

@@ -84,11 +84,15 @@ inline std::string usage_json(int prompt, int completion) {
 }
 
 /// What must hold for any bytes as the body of a stream: the fuzzer's property, also run over its
-/// corpus by wire_test. The first two bytes say how: dialect, kind of end, framing; piece size.
+/// corpus by wire_test. The first two bytes say how: dialect, kind of end, framing; piece size. The
+/// third to sixth bit of the first name one of all dialects; 0: the lowest one of the two oldest.
 inline void check_any_stream(std::string_view input) {
   if (input.size() < 2) return;
   const auto how = static_cast<uint8_t>(input[0]);
-  const auto& dialect = (how & 1) != 0 ? openai_chat() : openai_completions();
+  const size_t number = how >> 3;
+  const auto& dialect = number > 0       ? *dialects()[(number - 1) % dialects().size()]
+                        : (how & 1) != 0 ? openai_chat()
+                                         : openai_completions();
   const bool closes = (how & 2) != 0;
   const size_t step =
       static_cast<uint8_t>(input[1]) == 0 ? input.size() : static_cast<uint8_t>(input[1]);
@@ -96,6 +100,8 @@ inline void check_any_stream(std::string_view input) {
   TimelineRig rig(dialect, {.keep_text = true, .event_limit_bytes = 1 << 16});
   auto head = sse_head();
   head.chunked = (how & 4) != 0;
+  head.until_close = !head.chunked && (how & 1) != 0;
+  rig.timeline.on_request("POST / HTTP/1.1\r\n\r\n{\"prompt\":\"hi\",\"text_input\":\"hi\"}");
   rig.timeline.on_head(head, stamp_at(2000));
   for (size_t at = 0; at < body.size() && !rig.timeline.wants_close(); at += step) {
     rig.body(body.substr(at, step), 3000 + static_cast<core::Nanos>(at));

@@ -1,5 +1,5 @@
-// Every transcript of data/wire that an OpenAI dialect can read, cut at every position, against the
-// expectations of its index and against the transcript in one piece.
+// Every transcript of data/wire, cut at every position, against the expectations of its index and
+// against the transcript in one piece.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "prony/core/file.hpp"
+#include "prony/core/rng.hpp"
 #include "prony/load/timeline_test_util.hpp"
+#include "prony/net/line_framer.hpp"
 #include "prony/net/sse.hpp"
 
 namespace prony::load {
@@ -18,7 +20,7 @@ using core::Json;
 const std::string kWire = std::string(PRONY_SOURCE_DIR) + "/data/wire/";
 
 struct Transcript {
-  std::string file, bytes, content_type;
+  std::string file, bytes, content_type, prompt;
   int http_status = 0;
   const Dialect* dialect = nullptr;
   Json expect;
@@ -33,9 +35,14 @@ const std::vector<Transcript>& transcripts() {
       t.file = entry["file"];
       t.http_status = entry["http_status"];
       t.content_type = entry["content_type"];
-      t.dialect = dialect_of_path(entry["endpoint"].get<std::string>());
-      if (t.http_status != 200) t.dialect = &openai_chat();  // error bodies are alike everywhere
-      if (t.dialect == nullptr || entry["endpoint"] == "/completion") continue;
+      t.prompt = entry.value("prompt", "");
+      if (t.http_status != 200) {
+        t.dialect = &openai_chat();  // error bodies are alike everywhere
+      } else if (entry.contains("dialect")) {
+        t.dialect = find_dialect(entry["dialect"].get<std::string>(), "dialect").value();
+      } else {
+        t.dialect = dialects_of_path(entry["endpoint"].get<std::string>()).at(0);
+      }
       t.expect = entry["expect"];
       t.bytes = core::read_file(kWire + t.file).value();
       out.push_back(std::move(t));
@@ -45,9 +52,14 @@ const std::vector<Transcript>& transcripts() {
   return all;
 }
 
-void begin(TimelineRig& rig, const Transcript& t) {
+void begin(TimelineRig& rig, const Transcript& t, bool until_close = false) {
+  if (rig.parser->form().echoes_prompt) {
+    const auto body = t.dialect->body({.text = t.prompt, .ids = {}, .output_tokens = 5}, {});
+    rig.timeline.on_request("POST /x HTTP/1.1\r\nHost: h\r\n\r\n" + body);
+  }
   auto head = sse_head(t.http_status, t.content_type);
   head.chunked = false;
+  head.until_close = until_close;
   rig.timeline.on_head(head, stamp_at(2000));
 }
 
@@ -59,7 +71,15 @@ record::RequestRow in_one_piece(const Transcript& t) {
 }
 
 TEST(Wire, IndexIsThere) {
-  EXPECT_GE(transcripts().size(), 24u);
+  EXPECT_GE(transcripts().size(), 55u);
+  // Each dialect has one that succeeds.
+  for (const auto* dialect : dialects()) {
+    int good = 0;
+    for (const auto& t : transcripts()) {
+      good += t.dialect == dialect && !t.expect.value("failed", false) ? 1 : 0;
+    }
+    EXPECT_GE(good, 1) << dialect->info().name;
+  }
 }
 
 TEST(Wire, MeetsTheExpectations) {
@@ -77,9 +97,16 @@ TEST(Wire, MeetsTheExpectations) {
       EXPECT_EQ(row.text, expect["text_if_concatenated"].get<std::string>());
     }
     EXPECT_EQ(row.reasoning, expect.value("reasoning", ""));
-    if (expect.contains("completion_tokens")) {
+    EXPECT_EQ(row.tool_calls, expect.value("tool_calls", row.tool_calls));
+    if (expect.contains("completion_tokens") && !expect["completion_tokens"].is_null()) {
       EXPECT_EQ(row.output_tokens, expect["completion_tokens"].get<int>());
       EXPECT_EQ(row.token_source, record::TokenSource::kUsage);
+    } else if (expect.contains("completion_tokens")) {
+      EXPECT_EQ(row.token_source, record::TokenSource::kEventCount);
+    }
+    if (expect.contains("output_tokens")) {
+      EXPECT_EQ(row.output_tokens, expect["output_tokens"].get<int>());
+      EXPECT_EQ(token_source_name(row.token_source), expect["source"].get<std::string>());
     }
     if (expect.contains("prompt_tokens")) {
       EXPECT_EQ(row.prompt_tokens, expect["prompt_tokens"].get<int>());
@@ -117,11 +144,13 @@ TEST(Wire, FirstTokenIsTheRightEvent) {
     SCOPED_TRACE(t.file);
     TimelineRig rig(*t.dialect);
     begin(rig, t);
+    const bool by_lines = t.dialect->info().form.framing == StreamForm::Framing::kLines;
     net::SseFramer framer;
+    net::LineFramer lines;
     EventBounds bounds;
     for (const char& byte : t.bytes) {  // the byte that ends event k arrives at 10000 + k
       const int64_t before = bounds.events;
-      framer.feed({&byte, 1}, bounds);
+      by_lines ? lines.feed({&byte, 1}, bounds) : framer.feed({&byte, 1}, bounds);
       if (!rig.timeline.wants_close()) rig.body({&byte, 1}, 10'000 + before);
     }
     const auto row = rig.finish(20'000);
@@ -181,22 +210,85 @@ TEST(Wire, PiecesOfEverySmallSize) {
   }
 }
 
+TEST(Wire, PiecesOfRandomSizes) {
+  core::Rng rng(20240613);
+  for (const auto& t : transcripts()) {
+    SCOPED_TRACE(t.file);
+    const auto whole = in_one_piece(t);
+    for (int round = 0; round < 20; ++round) {
+      TimelineRig rig(*t.dialect);
+      begin(rig, t);
+      std::string_view bytes = t.bytes;
+      core::Nanos now = 3000;
+      while (!bytes.empty() && !rig.timeline.wants_close()) {
+        const auto piece = bytes.substr(0, 1 + rng.below(1 + rng.below(200)));
+        rig.body(piece, ++now);
+        bytes.remove_prefix(piece.size());
+      }
+      expect_same_content(rig.finish(90'000), whole);
+    }
+  }
+}
+
+// Whether the bytes hold what proves the end of a stream of the dialect.
+bool holds_end(const Dialect& dialect, std::string_view bytes) {
+  static const std::map<const Dialect*, std::vector<std::string_view>> kMarkers = {
+      {&openai_responses(), {R"("type":"response.completed")", R"("type":"response.incomplete")"}},
+      {&sglang(), {R"("finish_reason":{)"}},
+      {&llamacpp(), {R"("stop":true)"}},
+      {&tgi(), {R"("generated_text":")"}},
+      {&ollama(), {R"("done":true)"}},
+      {&vllm_generate(), {}},
+      {&triton(), {}},
+      {&lightllm(), {R"("finished":true)"}},
+  };
+  const auto found = kMarkers.find(&dialect);
+  std::vector<std::string_view> markers = {R"("finish_reason":")"};
+  if (found != kMarkers.end()) markers = found->second;
+  markers.push_back("[DONE]");
+  for (const auto marker : markers) {
+    if (bytes.find(marker) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 TEST(Wire, EveryPrefixIsNoSuccessUnlessItHoldsTheEndMarker) {
   for (const auto& t : transcripts()) {
     SCOPED_TRACE(t.file);
     for (size_t length = 0; length < t.bytes.size(); ++length) {
       TimelineRig rig(*t.dialect);
-      begin(rig, t);
+      begin(rig, t, /*until_close=*/true);
       const auto prefix = std::string_view(t.bytes).substr(0, length);
       rig.body(prefix, 3000);
       const auto row = rig.finish(4000);
-      const bool marker = prefix.find("[DONE]") != std::string_view::npos ||
-                          prefix.find(R"("finish_reason":")") != std::string_view::npos;
-      if (!marker) {
+      if (!holds_end(*t.dialect, prefix)) {
         EXPECT_NE(row.status, record::Status::kOk) << length;
       }
     }
   }
+}
+
+// Where the end of the body is the only end, it must come as HTTP says.
+TEST(Wire, ABodyThatIsCutIsNoEnd) {
+  int seen = 0;
+  for (const auto& t : transcripts()) {
+    if (!t.dialect->info().form.ends_with_body || t.expect.value("failed", false)) continue;
+    SCOPED_TRACE(t.file);
+    ++seen;
+    for (size_t length = 1; length <= t.bytes.size(); ++length) {
+      TimelineRig rig(*t.dialect);
+      begin(rig, t);
+      rig.body(std::string_view(t.bytes).substr(0, length), 3000);
+      rig.timeline.on_error({net::NetErrorKind::kClosed, "closed", true}, stamp_at(4000));
+      EXPECT_EQ(rig.timeline.take_row().status, record::Status::kTruncated) << length;
+    }
+    // Whole as HTTP sees it, but in the middle of an event.
+    TimelineRig rig(*t.dialect);
+    begin(rig, t);
+    rig.body(std::string_view(t.bytes).substr(0, t.bytes.size() - 9), 3000);
+    EXPECT_EQ(rig.finish(4000).status, record::Status::kTruncated);
+  }
+  EXPECT_GE(seen, 4);
 }
 
 TEST(FuzzCorpus, PropertiesHoldAtEveryLengthAndPieceSize) {

@@ -59,6 +59,9 @@ struct ResponseHead {
   /// Transfer-Encoding: chunked. Then each on_body() holds bytes of one chunk only, so that events
   /// of one server write (one chunk) can be told from writes that the kernel merged into one read.
   bool chunked = false;
+  /// Neither chunked nor of a given length: the body ends where the connection does, so that a
+  /// broken connection cannot be told from the end.
+  bool until_close = false;
 };
 
 enum class NetErrorKind {

@@ -1,10 +1,7 @@
 // libFuzzer target: the parsers of HTTP responses and requests on any bytes at any cut. A message
 // that is whole and good in one piece must be the same message in small pieces, and one that is bad
 // must not become good. The first byte is the piece size, the lowest bit of it the parser.
-// Build: clang++-16 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc \
-//        src/prony/net/http_fuzz.cpp src/prony/net/http_parser.cpp src/prony/net/http_format.cpp \
-//        -o http_fuzz
-// Run: ./http_fuzz -max_len=2048 tests/fuzz/http
+// Run: ./run fuzz
 #include <cstdint>
 #include <cstdlib>
 #include <string>

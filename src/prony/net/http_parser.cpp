@@ -151,7 +151,8 @@ struct ResponseParser::Impl {
                   .server = server,
                   .prony_device = prony_device,
                   .keep_alive = head.keep_alive(),
-                  .chunked = head.chunked()});
+                  .chunked = head.chunked(),
+                  .until_close = !head.chunked() && !head.content_length()});
     if (stopped) ec = http::error::end_of_stream;
   }
   size_t take_body(Slice body, ErrorCode& ec) {

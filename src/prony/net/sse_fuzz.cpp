@@ -1,8 +1,6 @@
 // libFuzzer target: the framer must give the same events for any bytes at any cut, and never read
 // or keep a view outside its input. The first byte is the piece size.
-// Build: clang++-16 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc \
-//        src/prony/net/sse_fuzz.cpp src/prony/net/sse.cpp -o sse_fuzz
-// Run: ./sse_fuzz -max_len=4096 tests/fuzz/sse   (the corpus; sse_test replays it at every split)
+// Run: ./run fuzz (the corpus; sse_test replays it at every split)
 #include <cstdint>
 #include <cstdlib>
 #include <string>

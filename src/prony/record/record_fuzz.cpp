@@ -1,9 +1,6 @@
 // libFuzzer target: the readers of foreign records and rows. What is accepted must write and read
 // back as the same value; what is refused must say so on one line.
-// Build: clang++-16 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc \
-//        src/prony/record/record_fuzz.cpp src/prony/record/*.cpp (neither *_test nor *_bench) \
-//        src/prony/stats/*.cpp (the same) src/prony/core/{check,file,json,math,rng,slo}.cpp -lfmt
-// Run: ./record_fuzz -max_len=16384 tests/fuzz/record   (record_test replays the corpus)
+// Run: ./run fuzz (record_test replays the corpus)
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
