@@ -39,6 +39,7 @@ constexpr std::array kStatistics = {
     Named<SloStatistic>{SloStatistic::kP95, "p95"},
     Named<SloStatistic>{SloStatistic::kP99, "p99"},
     Named<SloStatistic>{SloStatistic::kP999, "p999"},
+    Named<SloStatistic>{SloStatistic::kP9999, "p9999"},
 };
 // Longer operators first: "<=" must not be read as "<" and "=500ms".
 constexpr std::array kComparisons = {
@@ -50,7 +51,8 @@ constexpr std::array kComparisons = {
 constexpr std::string_view kMetricList =
     "ttft, tpot, itl, icl, e2e, ttft_intended, e2e_intended, goodput_fraction, error_rate, "
     "request_throughput or output_throughput";
-constexpr std::string_view kStatisticList = "mean, min, max, p50, p75, p90, p95, p99 or p999";
+constexpr std::string_view kStatisticList =
+    "mean, min, max, p50, p75, p90, p95, p99, p999 or p9999";
 
 template <class Table, class Enum>
 const char* name_in(const Table& table, Enum value) {
@@ -100,6 +102,7 @@ std::optional<SloMetric> metric_named(std::string_view name) {
 std::optional<SloStatistic> statistic_named(std::string_view name) {
   if (name == "median") return SloStatistic::kP50;
   if (name == "p99.9") return SloStatistic::kP999;
+  if (name == "p99.99") return SloStatistic::kP9999;
   return value_in(kStatistics, name);
 }
 

@@ -30,7 +30,7 @@ enum class SloMetric {
   kRequestThroughput,  // requests/s
   kOutputThroughput,   // tokens/s
 };
-enum class SloStatistic { kNone, kMean, kMin, kMax, kP50, kP75, kP90, kP95, kP99, kP999 };
+enum class SloStatistic { kNone, kMean, kMin, kMax, kP50, kP75, kP90, kP95, kP99, kP999, kP9999 };
 enum class SloComparison { kLess, kLessEqual, kGreater, kGreaterEqual };
 
 /// Name in the grammar: "ttft", "e2e", "goodput_fraction", ...; "p99", "p999", "" for kNone.

@@ -45,7 +45,7 @@ TEST(Slo, ReadsEveryMetricAndAlias) {
 TEST(Slo, SaysWhatIsWrong) {
   EXPECT_EQ(slo_error("ttft_p42<=1ms"),
             "--slo: 'ttft_p42<=1ms': unknown statistic 'p42', expected mean, min, max, p50, p75, "
-            "p90, p95, p99 or p999");
+            "p90, p95, p99, p999 or p9999");
   EXPECT_EQ(
       slo_error("latency_p99<=1ms"),
       "--slo: 'latency_p99<=1ms': unknown metric 'latency_p99', expected ttft, tpot, itl, icl, "
@@ -53,7 +53,7 @@ TEST(Slo, SaysWhatIsWrong) {
       "output_throughput");
   EXPECT_EQ(slo_error("ttft<=500ms"),
             "--slo: 'ttft<=500ms': ttft needs a statistic, expected ttft_p99 or one of mean, min, "
-            "max, p50, p75, p90, p95, p99 or p999");
+            "max, p50, p75, p90, p95, p99, p999 or p9999");
   EXPECT_EQ(slo_error("ttft_p99<=500"),
             "--slo: 'ttft_p99<=500': unit: found '', expected ms, s or us");
   EXPECT_EQ(slo_error("ttft_p99<=500min"),

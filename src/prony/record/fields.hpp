@@ -11,10 +11,12 @@ struct Rule {
   std::optional<double> minimum, maximum;
   bool optional = false;  // may be absent
   bool array = false;     // of free form (Json members): an array instead of an object
+  bool newer = false;     // always written, but records of earlier versions lack it
 };
 inline constexpr Rule kAny{};
 inline constexpr Rule kNotNegative{.minimum = 0};
 inline constexpr Rule kFraction{.minimum = 0, .maximum = 1};
+inline constexpr Rule kNewer{.newer = true};
 
 template <class M, class Visitor>
 void visit_latency_fields(M& m, Visitor& v) {
@@ -29,6 +31,7 @@ void visit_latency_fields(M& m, Visitor& v) {
   v.field("p95", m.p95, kAny);
   v.field("p99", m.p99, kAny);
   v.field("p999", m.p999, kAny);
+  v.field("p9999", m.p9999, kNewer);
   v.field("ci95", m.ci95, kAny);
 }
 
@@ -37,6 +40,53 @@ void visit_ci95_fields(M& m, Visitor& v) {
   v.field("p50", m.p50, kAny);
   v.field("p90", m.p90, kAny);
   v.field("p99", m.p99, kAny);
+  v.field("mean", m.mean, kNewer);
+  v.field("p95", m.p95, kNewer);
+  v.field("p999", m.p999, kNewer);
+  v.field("p9999", m.p9999, kNewer);
+}
+
+template <class M, class Visitor>
+void visit_rate_ci95_fields(M& m, Visitor& v) {
+  v.field("request_throughput", m.request_throughput, kAny);
+  v.field("output_throughput", m.output_throughput, kAny);
+  v.field("goodput", m.goodput, kAny);
+  v.field("goodput_output_throughput", m.goodput_output_throughput, kAny);
+  v.field("goodput_fraction", m.goodput_fraction, kAny);
+  v.field("error_rate", m.error_rate, kAny);
+}
+
+template <class M, class Visitor>
+void visit_little_fields(M& m, Visitor& v) {
+  v.field("in_flight", m.in_flight, kNotNegative);
+  v.field("rate", m.rate, kNotNegative);
+  v.field("residence_s", m.residence_s, kNotNegative);
+  v.field("discrepancy", m.discrepancy, kAny);
+}
+
+template <class M, class Visitor>
+void visit_warm_up_fields(M& m, Visitor& v) {
+  v.field("judged", m.judged, kAny);
+  v.field("requests", m.requests, kNotNegative);
+  v.field("seconds", m.seconds, kNotNegative);
+  v.field("change", m.change, kAny);
+  v.field("trimmed", m.trimmed, kAny);
+}
+
+template <class M, class Visitor>
+void visit_error_slice_fields(M& m, Visitor& v) {
+  v.field("begin_s", m.begin_s, kNotNegative);
+  v.field("end_s", m.end_s, kNotNegative);
+  v.field("attempted", m.attempted, kNotNegative);
+  v.field("errors", m.errors, kNotNegative);
+}
+
+template <class M, class Visitor>
+void visit_failure_run_fields(M& m, Visitor& v) {
+  v.field("requests", m.requests, kNotNegative);
+  v.field("begin_s", m.begin_s, kNotNegative);
+  v.field("end_s", m.end_s, kNotNegative);
+  v.field("errors", m.errors, kNotNegative);
 }
 
 template <class M, class Visitor>
@@ -103,6 +153,13 @@ void visit_metrics_fields(M& m, Visitor& v) {
   v.field("steady", m.steady, kAny);
   v.field("steady_change", m.steady_change, kAny);
   v.field("approximate", m.approximate, kAny);
+  v.field("warm_up", m.warm_up, kNewer);
+  v.field("overloaded", m.overloaded, kNewer);
+  v.field("queue_growth", m.queue_growth, kNewer);
+  v.field("little", m.little, kNewer);
+  v.field("ci95", m.ci95, kNewer);
+  v.field("error_slices", m.error_slices, kNewer);
+  v.field("longest_failure_run", m.longest_failure_run, kNewer);
 }
 
 template <class M, class Visitor>

@@ -22,6 +22,21 @@ int64_t samples_needed(double q) {
 }
 
 void LatencyCollector::add(double ms) {
+  keep(ms);
+  series_.add(ms);
+}
+
+void LatencyCollector::add(std::span<const double> values_ms) {
+  if (values_ms.empty()) return;
+  double sum = 0;
+  for (const double ms : values_ms) {
+    keep(ms);
+    sum += ms;
+  }
+  series_.add(sum, static_cast<double>(values_ms.size()));
+}
+
+void LatencyCollector::keep(double ms) {
   moments_.add(ms);
   if (histogram_) {
     histogram_->record(to_ns(ms));
@@ -86,19 +101,26 @@ LatencyStats LatencyCollector::finish(const Groups& groups) {
   out.sd = moments_.sd();
   out.min = moments_.min();
   out.max = moments_.max();
-  out.p50 = quantile(0.5);
-  out.p75 = quantile(0.75);
-  out.p90 = quantile(0.9);
-  out.p95 = quantile(0.95);
-  out.p99 = quantile(0.99);
-  out.p999 = quantile(0.999);
-  if (out.p50) out.ci95.p50 = interval(0.5, *out.p50, groups);
-  if (out.p90) out.ci95.p90 = interval(0.9, *out.p90, groups);
-  if (out.p99) out.ci95.p99 = interval(0.99, *out.p99, groups);
+  struct Level {
+    double q;
+    std::optional<double>& value;
+    std::optional<stats::Interval>* interval;
+  };
+  const Level levels[] = {{0.5, out.p50, &out.ci95.p50},       {0.75, out.p75, nullptr},
+                          {0.9, out.p90, &out.ci95.p90},       {0.95, out.p95, &out.ci95.p95},
+                          {0.99, out.p99, &out.ci95.p99},      {0.999, out.p999, &out.ci95.p999},
+                          {0.9999, out.p9999, &out.ci95.p9999}};
+  for (const auto& level : levels) {
+    level.value = quantile(level.q);
+    if (level.value && level.interval != nullptr) {
+      *level.interval = interval(level.q, *level.value, groups);
+    }
+  }
+  out.ci95.mean = series_.interval();
   // A bucket may end above the largest sample; the report must not show p99.9 above the maximum.
   if (histogram_) {
-    for (auto* value : {&out.p50, &out.p75, &out.p90, &out.p95, &out.p99, &out.p999}) {
-      if (*value) *value = std::min(**value, *out.max);
+    for (const auto& level : levels) {
+      if (level.value) level.value = std::min(*level.value, *out.max);
     }
   }
   return out;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "prony/record/metrics.hpp"
+#include "prony/stats/batch_ratio.hpp"
 #include "prony/stats/histogram.hpp"
 #include "prony/stats/moments.hpp"
 
@@ -23,9 +24,10 @@ class LatencyCollector {
   void add(const std::optional<double>& ms) {
     if (ms) add(*ms);
   }
-  void add(std::span<const double> values_ms) {
-    for (const double ms : values_ms) add(ms);
-  }
+  /// Values that hang together, the gaps of one stream: one observation of the series.
+  void add(std::span<const double> values_ms);
+
+  // The interval of the mean takes the order of the calls for the order of the requests.
 
   /// Calls its argument once a group of values that hang together (the gaps of one stream).
   using Groups = std::function<void(const std::function<void(std::span<const double>)>&)>;
@@ -41,11 +43,13 @@ class LatencyCollector {
   std::optional<stats::Interval> interval(double q, double value, const Groups& groups) const;
   std::optional<double> value_at_rank(int64_t rank) const;
   void to_histogram();
+  void keep(double ms);
 
   int64_t exact_values_max_;
   std::vector<double> values_;
   std::optional<stats::Histogram> histogram_;  // of ns
   stats::Moments moments_;
+  stats::BatchRatio series_;
 };
 
 /// Samples needed before the q-quantile is shown: n (1 - q) >= 10 from p90 on, else 1.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "prony/core/json.hpp"
 #include "prony/core/result.hpp"
@@ -21,9 +22,9 @@ namespace prony::record {
 struct LatencyStats {
   std::optional<int64_t> n;
   std::optional<double> mean, sd, min, max;
-  std::optional<double> p50, p75, p90, p95, p99, p999;
+  std::optional<double> p50, p75, p90, p95, p99, p999, p9999;
   struct Ci95 {  // 95 % confidence intervals
-    std::optional<stats::Interval> p50, p90, p99;
+    std::optional<stats::Interval> p50, p90, p99, mean, p95, p999, p9999;
     bool operator==(const Ci95&) const = default;
   };
   Ci95 ci95;
@@ -39,6 +40,51 @@ struct TokenTally {
   int64_t got = 0;                                      // sum over those whose count is known
   int64_t equal = 0, fewer = 0, more = 0, unknown = 0;  // requests, by got against asked
   bool operator==(const TokenTally&) const = default;
+};
+
+/// 95 % confidence intervals of rates [1/s] and fractions.
+struct RateCi95 {
+  std::optional<stats::Interval> request_throughput, output_throughput;
+  std::optional<stats::Interval> goodput, goodput_output_throughput;
+  std::optional<stats::Interval> goodput_fraction, error_rate;
+  bool operator==(const RateCi95&) const = default;
+};
+
+/// Little's law over the window, L = lambda W: far from it, the window is short against the
+/// requests, or the system did not stand still.
+struct LittlesLaw {
+  double in_flight = 0;    // L: requests in flight, time-weighted
+  double rate = 0;         // lambda: sends in the window, 1/s
+  double residence_s = 0;  // W: mean time in flight of the requests sent in the window
+  double discrepancy = 0;  // lambda W / L - 1
+  bool operator==(const LittlesLaw&) const = default;
+};
+
+/// The start of the run, where it is unlike the rest (MSER-5).
+struct RunWarmUp {
+  std::string judged;    // "ttft_intended_ms" or "e2e_ms"
+  int64_t requests = 0;  // completed ones that it takes; 0: none
+  double seconds = 0;    // from the first intended start to the first request after it
+  double change = 0;     // their mean against the rest's: 0.8 is 80 % more
+  bool trimmed = false;  // the window begins after it
+  bool operator==(const RunWarmUp&) const = default;
+};
+
+/// Failures over time, by intended start: one slice of the window.
+struct ErrorSlice {
+  double begin_s = 0, end_s = 0;  // from the window's begin
+  int64_t attempted = 0;
+  std::map<std::string, int64_t> errors;  // status -> requests
+  bool operator==(const ErrorSlice&) const = default;
+};
+
+/// The longest run of failed requests without a success between them, in the order in which they
+/// were meant to start: what a time-out cascade or an outage looks like.
+struct FailureRun {
+  int64_t requests = 0;
+  double begin_s = 0, end_s = 0;  // first and last intended start, from the window's begin
+  std::map<std::string, int64_t> errors;
+  bool operator==(const FailureRun&) const = default;
 };
 
 struct Metrics {
@@ -84,6 +130,14 @@ struct Metrics {
   std::optional<int64_t> concurrency_max;
   std::optional<bool> steady;           // null: too few requests to tell
   std::optional<double> steady_change;  // second half against first, of the latency judged
+  std::optional<RunWarmUp> warm_up;     // null: too few requests to tell
+  // A queue that grows until the run ends; null in closed loops and with too few requests.
+  std::optional<bool> overloaded;
+  std::optional<double> queue_growth;  // requests in the system, 1/s, last three quarters
+  std::optional<LittlesLaw> little;
+  RateCi95 ci95;
+  std::vector<ErrorSlice> error_slices;  // empty without failures
+  std::optional<FailureRun> longest_failure_run;
   std::string approximate;  // latencies whose percentiles come from a histogram (<= 0.1 % late)
 
   bool operator==(const Metrics&) const = default;

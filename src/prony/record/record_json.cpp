@@ -39,6 +39,11 @@ struct Lists;
 PRONY_FIELD_LIST(LatencyStats, visit_latency_fields);
 PRONY_FIELD_LIST(LatencyStats::Ci95, visit_ci95_fields);
 PRONY_FIELD_LIST(TokenTally, visit_tally_fields);
+PRONY_FIELD_LIST(RateCi95, visit_rate_ci95_fields);
+PRONY_FIELD_LIST(LittlesLaw, visit_little_fields);
+PRONY_FIELD_LIST(RunWarmUp, visit_warm_up_fields);
+PRONY_FIELD_LIST(ErrorSlice, visit_error_slice_fields);
+PRONY_FIELD_LIST(FailureRun, visit_failure_run_fields);
 PRONY_FIELD_LIST(Metrics, visit_metrics_fields);
 PRONY_FIELD_LIST(System, visit_system_fields);
 PRONY_FIELD_LIST(Workload, visit_workload_fields);
@@ -91,6 +96,12 @@ Json encode(const std::vector<std::string>& value) {
 Json encode(const std::map<std::string, int64_t>& value) {
   Json out = Json::object();
   for (const auto& [key, count] : value) out[key] = count;
+  return out;
+}
+template <Listed T>
+Json encode(const std::vector<T>& value) {
+  Json out = Json::array();
+  for (const auto& item : value) out.push_back(encode(item));
   return out;
 }
 template <class T>
@@ -162,6 +173,11 @@ void decode(const Json& json, std::vector<std::string>& out) {
 void decode(const Json& json, std::map<std::string, int64_t>& out) {
   out.clear();
   for (const auto& [key, count] : json.items()) out[key] = count.get<int64_t>();
+}
+template <Listed T>
+void decode(const Json& json, std::vector<T>& out) {
+  out.clear();
+  for (const auto& item : json) decode(item, out.emplace_back());
 }
 template <class T>
 void decode(const Json& json, std::optional<T>& out) {
@@ -266,6 +282,13 @@ Json shape(Tag<std::optional<T>>, const Rule& rule) {
   return out;
 }
 template <Listed T>
+Json shape(Tag<std::vector<T>>, const Rule&) {
+  Json out;
+  out["type"] = "array";
+  out["items"] = object_schema<T>();
+  return out;
+}
+template <Listed T>
 Json shape(Tag<T>, const Rule&) {
   return object_schema<T>();
 }
@@ -276,7 +299,7 @@ struct SchemaWriter {
   template <class T>
   void field(const char* key, const T&, const Rule& rule) {
     properties[key] = shape(Tag<T>{}, rule);
-    if (!rule.optional) required.push_back(key);
+    if (!rule.optional && !rule.newer) required.push_back(key);
   }
 };
 

@@ -141,6 +141,37 @@ double tokens_in_window(const RequestRow& row, Nanos begin_ns, Nanos end_ns) {
   return inside == total ? n : n * (inside / total);
 }
 
+void visit_tokens(const RequestRow& row, const TakeTokens& take) {
+  const double n = tokens_of(row);
+  if (n <= 0) return;
+  if (row.events.empty()) {
+    if (!row.t_first_token_ns || !row.t_last_token_ns) {
+      take(last_stamp_ns(row), n);
+      return;
+    }
+    const double first = std::clamp(static_cast<double>(row.first_event_tokens), 1.0, n);
+    take(*row.t_first_token_ns, first);
+    const double rest = n - first;
+    const auto span = static_cast<double>(*row.t_last_token_ns - *row.t_first_token_ns);
+    for (double i = 1; i <= rest; ++i) {
+      take(*row.t_first_token_ns + static_cast<Nanos>(span / rest * i), 1);
+    }
+    return;
+  }
+  const double all = total_weight(row);
+  const bool weightless = !(all > 0);
+  const double total = weightless ? static_cast<double>(row.events.size()) : all;
+  for (const auto& event : row.events) {
+    const double weight = weightless ? 1 : weight_of(row, event);
+    if (weight > 0) take(event.t_kernel_ns, n * weight / total);
+  }
+}
+
+Nanos flight_end_ns(const RequestRow& row) {
+  if (row.status != Status::kOk) return last_stamp_ns(row);
+  return row.t_done_ns.value_or(row.t_last_token_ns.value_or(last_stamp_ns(row)));
+}
+
 std::optional<double> largest_burst_share(const RequestRow& row) {
   const double total = total_weight(row);
   if (!(total > 0)) return std::nullopt;

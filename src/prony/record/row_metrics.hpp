@@ -5,6 +5,7 @@
 // Thread safety: pure functions.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -54,6 +55,15 @@ std::optional<double> largest_burst_share(const RequestRow& row);
 /// Every bound of `slo` kept by a request that succeeded; an undefined TPOT (a single token) keeps
 /// any bound, an undefined other value keeps none.
 bool is_good(const RequestRow& row, const core::RequestSlo& slo);
+
+/// Calls take(t_ns, tokens) for every event that brought tokens; the tokens add up to tokens_of.
+/// Spread as in tokens_in_window; without stored events each token by itself.
+using TakeTokens = std::function<void(core::Nanos t_ns, double tokens)>;
+void visit_tokens(const RequestRow& row, const TakeTokens& take);
+
+/// When it left the server, as far as the client can tell: its end marker (or last token) if it
+/// succeeded, else its last stamp.
+core::Nanos flight_end_ns(const RequestRow& row);
 
 /// Last stamp of the request of any kind; its intended start if there is none.
 core::Nanos last_stamp_ns(const RequestRow& row);

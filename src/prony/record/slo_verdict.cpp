@@ -44,6 +44,8 @@ std::optional<double> statistic_of(core::SloStatistic statistic, const LatencySt
       return stats.p99;
     case core::SloStatistic::kP999:
       return stats.p999;
+    case core::SloStatistic::kP9999:
+      return stats.p9999;
     case core::SloStatistic::kNone:
       break;
   }

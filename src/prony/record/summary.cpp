@@ -7,7 +7,8 @@
 #include "prony/core/check.hpp"
 #include "prony/record/latency_collector.hpp"
 #include "prony/record/row_metrics.hpp"
-#include "prony/stats/steady_state.hpp"
+#include "prony/record/run_shape.hpp"
+#include "prony/record/steady_window.hpp"
 
 namespace prony::record {
 namespace {
@@ -228,9 +229,7 @@ void summarize_load(Rows rows, std::span<const RequestRow* const> population, co
   double busy_ns = 0;
   for (const auto& row : rows) {
     if (!row.t_send_ns) continue;
-    const Nanos end = row.status == Status::kOk
-                          ? row.t_done_ns.value_or(row.t_last_token_ns.value_or(last_stamp_ns(row)))
-                          : last_stamp_ns(row);
+    const Nanos end = flight_end_ns(row);
     edges.push_back({*row.t_send_ns, 1});
     edges.push_back({std::max(end, *row.t_send_ns), -1});
     const Nanos inside = std::min(end, window.end_ns) - std::max(*row.t_send_ns, window.begin_ns);
@@ -243,24 +242,14 @@ void summarize_load(Rows rows, std::span<const RequestRow* const> population, co
   metrics.concurrency_mean = rate(busy_ns / 1e9, metrics.window_s);
 }
 
-void judge_steadiness(std::span<const RequestRow* const> completed, bool open_loop,
-                      Metrics& metrics) {
-  // A queue that grows without end shows first in the wait for the first token; a closed loop has
-  // no such queue, there the whole answer is judged.
-  std::vector<double> series;
-  for (const auto* row : completed) {
-    const auto value = open_loop ? ttft_intended_ms(*row) : e2e_ms(*row);
-    if (value) series.push_back(*value);
-  }
-  if (const auto state = stats::assess_steady_state(series)) {
-    metrics.steady = state->steady;
-    metrics.steady_change = state->change;
-  }
-}
-
 }  // namespace
 
 Window measurement_window(Rows rows, const SummaryOptions& options) {
+  const Window whole = whole_window(rows, options);
+  return options.steady_part_only ? steady_window(rows, whole, options).window : whole;
+}
+
+Window whole_window(Rows rows, const SummaryOptions& options) {
   PRONY_CHECK(!rows.empty(), "no rows, no window");
   Window window;
   const auto by_intended = [](const RequestRow& a, const RequestRow& b) {
@@ -300,7 +289,10 @@ Metrics summarize(Rows rows, const SummaryOptions& options) {
     summarize_latencies({}, {}, options, metrics);
     return metrics;
   }
-  const Window window = measurement_window(rows, options);
+  const Window whole = whole_window(rows, options);
+  const auto steady = steady_window(rows, whole, options);
+  const Window window = options.steady_part_only ? steady.window : whole;
+  metrics.warm_up = steady.warm_up;
   const auto population = population_of(rows, window);
   std::vector<const RequestRow*> completed;
   for (const auto* row : population) {
@@ -312,7 +304,9 @@ Metrics summarize(Rows rows, const SummaryOptions& options) {
   summarize_throughput(rows, window, metrics);
   summarize_goodput(population, options.goodput, metrics);
   summarize_load(rows, population, window, options, metrics);
-  judge_steadiness(completed, options.open_loop, metrics);
+  RunShape shape(window, options);
+  for (const auto& row : rows) shape.add(row);
+  shape.finish(metrics);
   return metrics;
 }
 

@@ -24,6 +24,9 @@ struct SummaryOptions {
   /// End of the window. Default: the last intended start (open loop), or the last completion (rate
   /// inf, closed loop, or a schedule of a single instant). Rows intended later are left out.
   std::optional<core::Nanos> window_end_ns;
+  /// Leaves out the start of the run where it is unlike the rest (steady_window.hpp), and in a
+  /// closed loop the end, where users have stopped asking. Not beside a given begin or end.
+  bool steady_part_only = false;
   core::RequestSlo goodput;
   std::optional<double> requested_rate_per_s;
   /// Values of one latency kept for exact percentiles; beyond, a histogram (<= 0.1 %) takes over.
@@ -37,6 +40,8 @@ struct Window {
 };
 /// Requires rows not empty (checked).
 Window measurement_window(std::span<const RequestRow> rows, const SummaryOptions& options);
+/// The same without regard to steady_part_only.
+Window whole_window(std::span<const RequestRow> rows, const SummaryOptions& options);
 
 /// Rows in any order; each must satisfy check_row (rows_file.hpp). No rows: zero counts, no values.
 Metrics summarize(std::span<const RequestRow> rows, const SummaryOptions& options);

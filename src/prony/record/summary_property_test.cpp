@@ -74,8 +74,9 @@ void compare_latency(const char* name, const LatencyStats& found, Brute expected
   ASSERT_EQ(*found.min, values.front());
   ASSERT_EQ(*found.max, values.back());
   const std::tuple<double, std::optional<double>, int64_t> levels[] = {
-      {0.5, found.p50, 1},    {0.75, found.p75, 1},    {0.9, found.p90, 100},
-      {0.95, found.p95, 200}, {0.99, found.p99, 1000}, {0.999, found.p999, 10000}};
+      {0.5, found.p50, 1},           {0.75, found.p75, 1},    {0.9, found.p90, 100},
+      {0.95, found.p95, 200},        {0.99, found.p99, 1000}, {0.999, found.p999, 10000},
+      {0.9999, found.p9999, 100'000}};
   for (const auto& [q, value, needed] : levels) {
     ASSERT_EQ(value.has_value(), n >= needed) << q;
     if (!value) continue;
@@ -89,7 +90,9 @@ void compare_latency(const char* name, const LatencyStats& found, Brute expected
   const std::tuple<double, std::optional<double>, std::optional<stats::Interval>> bounds[] = {
       {0.5, found.p50, found.ci95.p50},
       {0.9, found.p90, found.ci95.p90},
-      {0.99, found.p99, found.ci95.p99}};
+      {0.95, found.p95, found.ci95.p95},
+      {0.99, found.p99, found.ci95.p99},
+      {0.999, found.p999, found.ci95.p999}};
   for (const auto& [q, value, interval] : bounds) {
     if (!value) {
       ASSERT_FALSE(interval.has_value());

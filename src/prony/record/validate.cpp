@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "prony/record/json_schema.hpp"
 #include "prony/record/latency_collector.hpp"
@@ -47,6 +48,10 @@ class Validator {
     if (!condition) fail(path, reason);
   }
 
+  // Not null; records of earlier versions lack a few keys.
+  static bool known(const Json& object, const char* key) {
+    return object.contains(key) && !object.at(key).is_null();
+  }
   const Json& metric(const char* key) const { return record_.at("metrics").at(key); }
   bool counted() const { return record_.at("source") != "predicted"; }
 
@@ -91,6 +96,7 @@ class Validator {
              fmt::format("sum is {}, expected at most failed = {}", http_errors, failed));
     }
     for (const char* key : {"input_tokens", "output_tokens"}) check_tally(key);
+    check_error_slices();
     expect(metric("token_source_mixed").get<bool>() == (metric("token_sources").size() > 1),
            "/metrics/token_source_mixed", "does not agree with token_sources");
   }
@@ -101,6 +107,26 @@ class Validator {
     expect_equal(fmt::format("/metrics/{}/requests", key), count("requests"),
                  "equal + fewer + more + unknown",
                  count("equal") + count("fewer") + count("more") + count("unknown"));
+  }
+
+  // Failures over time are the failures, and every attempt is in some slice.
+  void check_error_slices() {
+    const auto& metrics = record_.at("metrics");
+    if (!metrics.contains("error_slices") || metrics.at("error_slices").empty()) return;
+    int64_t attempted = 0;
+    std::map<std::string, int64_t> errors;
+    for (const auto& slice : metrics.at("error_slices")) {
+      attempted += slice.at("attempted").get<int64_t>();
+      for (const auto& [status, count] : slice.at("errors").items()) {
+        errors[status] += count.get<int64_t>();
+      }
+    }
+    if (!metric("attempted").is_null()) {
+      expect_equal("/metrics/error_slices", attempted, "attempted",
+                   metric("attempted").get<int64_t>());
+    }
+    expect(Json(errors) == metric("errors"), "/metrics/error_slices",
+           "the failures do not add up to /metrics/errors");
   }
 
   void expect_equal(std::string_view path, int64_t found, const char* what, int64_t expected) {
@@ -129,10 +155,11 @@ class Validator {
 
   // Each known value at least the known one before it.
   void check_order(const Json& stats, const std::string& path) {
-    constexpr std::array kOrder = {"min", "p50", "p75", "p90", "p95", "p99", "p999", "max"};
+    constexpr std::array kOrder = {"min", "p50",  "p75",   "p90", "p95",
+                                   "p99", "p999", "p9999", "max"};
     const char* last = nullptr;
     for (const char* key : kOrder) {
-      if (stats.at(key).is_null()) continue;
+      if (!known(stats, key)) continue;
       if (last != nullptr) {
         expect(stats.at(last).get<double>() <= stats.at(key).get<double>(), path + "/" + key,
                fmt::format("found {}, expected at least {} = {}", stats.at(key).dump(), last,
@@ -147,8 +174,7 @@ class Validator {
       expect(min - slack <= mean && mean <= max + slack, path + "/mean",
              fmt::format("found {}, expected between min and max", mean));
     }
-    for (const char* key : {"p50", "p90", "p99"}) {
-      const auto& interval = stats.at("ci95").at(key);
+    for (const auto& [key, interval] : stats.at("ci95").items()) {
       expect(interval.is_null() || interval[0].get<double>() <= interval[1].get<double>(),
              path + "/ci95/" + key, "lower end above upper end");
     }
@@ -157,9 +183,9 @@ class Validator {
   // Nothing is shown for which there were not enough samples, and nothing else hidden.
   void check_samples(const Json& stats, const std::string& path, int64_t n) {
     const auto allowed = [&](const char* key, int64_t needed) {
-      expect(n >= needed || stats.at(key).is_null(), path + "/" + key,
-             fmt::format("found {} for n = {}, expected null below n = {}", describe(stats.at(key)),
-                         n, needed));
+      expect(n >= needed || !known(stats, key), path + "/" + key,
+             fmt::format("found {} for n = {}, expected null below n = {}",
+                         describe(stats.value(key, Json())), n, needed));
     };
     for (const char* key : {"mean", "min", "max", "p50", "p75"}) allowed(key, 1);
     allowed("sd", 2);
@@ -167,6 +193,7 @@ class Validator {
     allowed("p95", samples_needed(0.95));
     allowed("p99", samples_needed(0.99));
     allowed("p999", samples_needed(0.999));
+    allowed("p9999", samples_needed(0.9999));
     if (n < 1) return;
     for (const char* key : {"mean", "min", "max"}) {
       expect(!stats.at(key).is_null(), path + "/" + key,

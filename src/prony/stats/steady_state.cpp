@@ -89,4 +89,28 @@ std::optional<SteadyState> assess_steady_state(std::span<const double> series) {
   return out;
 }
 
+std::optional<WarmUp> assess_warm_up(std::span<const double> series) {
+  if (series.size() < static_cast<size_t>(kSteadyStateMin)) return std::nullopt;
+  WarmUp out;
+  const auto cut = static_cast<size_t>(mser5_truncation(series));
+  const size_t limit = series.size() / kMserBatch / 2 * kMserBatch;
+  if (cut == 0 || cut >= limit) return out;
+  const auto rest = series.subspan(cut);
+  Moments batches;
+  for (size_t i = 0; i + kMserBatch <= rest.size(); i += kMserBatch) {
+    batches.add(mean_of(rest.subspan(i, kMserBatch)));
+  }
+  const double rest_mean = mean_of(rest), difference = mean_of(series.first(cut)) - rest_mean;
+  const double share = static_cast<double>(kMserBatch) *
+                       (1 / static_cast<double>(cut) + 1 / static_cast<double>(rest.size()));
+  const double error = core::math::sqrt(batches.variance().value_or(0) * share);
+  const double size = difference < 0 ? -difference : difference;
+  const double scale = rest_mean < 0 ? -rest_mean : rest_mean;
+  constexpr double kErrors = 4;
+  if (!(size > kErrors * error && size > kChangeMin * scale)) return out;
+  out.observations = static_cast<int64_t>(cut);
+  out.change = scale > 0 ? difference / scale : 0;
+  return out;
+}
+
 }  // namespace prony::stats

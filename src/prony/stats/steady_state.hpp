@@ -33,4 +33,15 @@ struct SteadyState {
 inline constexpr int64_t kSteadyStateMin = 100;
 std::optional<SteadyState> assess_steady_state(std::span<const double> series);
 
+/// The start of a series that is unlike the rest.
+struct WarmUp {
+  int64_t observations = 0;  // 0: the start is like the rest
+  double change = 0;         // (their mean - the rest's) / the rest's
+};
+/// What MSER-5 leaves out, if its mean differs from the rest's by more than 5 % and by more than 4
+/// standard errors (of means of five): MSER alone finds a start to cut in any noise. A cut at its
+/// limit of half the series means drift, which is no warm-up, and gives 0 observations.
+/// nullopt for fewer than kSteadyStateMin observations.
+std::optional<WarmUp> assess_warm_up(std::span<const double> series);
+
 }  // namespace prony::stats
