@@ -78,6 +78,10 @@ void declare_results(Flags& flags, BenchFlags& o) {
   auto& b = o.bench;
   flags.group("Result")
       .list("--goodput", o.goodput, "bounds of a good request [ms]: ttft:200 tpot:50 e2el:5000")
+      .text("--until-ci", o.until_ci,
+            "go on until ttft_p50, or METRIC=2%, is known to 2% (at most --num-prompts: 10000)")
+      .choice("--steady-state", b.steady_state, {"auto", "off"},
+              "auto: leave out warm-up and, in a closed loop, the tail")
       .text("--slo", o.slo, "must hold, else exit 1: ttft_p99<=500ms,tpot_p99<=50ms")
       .text("--fail-if", o.fail_if, "must not hold, else exit 1: error_rate>1%")
       .number("--max-error-rate", b.max_error_rate, "fraction of failed requests, else exit 1")

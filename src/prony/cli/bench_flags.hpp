@@ -23,7 +23,7 @@ struct BenchFlags {
   double ready_timeout_s = 10;
   double connect_timeout_s = 10, first_token_timeout_s = 600, stall_timeout_s = 120,
          total_timeout_s = 3600;
-  std::optional<std::string> slo, fail_if;
+  std::optional<std::string> slo, fail_if, until_ci;
   std::optional<int64_t> prompt_salt;
   int64_t seed = 0, vocab_size = 0;
   std::string pin_cores, on_invalid = "fail", progress = "auto";

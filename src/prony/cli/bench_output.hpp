@@ -13,6 +13,9 @@ namespace prony::cli {
 /// verdict. Failures are always there, also when there are none.
 std::string bench_table(const record::Record& record);
 
+/// The lines of it about intervals, Little's law and steadiness; none for what is unknown.
+std::string statistics_lines(const record::Metrics& metrics);
+
 /// record.json, requests.jsonl and report.html in `folder`, each as a whole or not at all.
 Result<void> write_bench_files(const std::string& folder, const load::BenchRun& run,
                                const record::RowFormat& format);

@@ -55,6 +55,11 @@ Result<void> resolve_rules(BenchFlags& o) {
     if (!parsed) return parsed.error();
     *into = std::move(parsed).value();
   }
+  if (o.until_ci) {
+    auto goal = load::parse_until_ci(*o.until_ci);
+    if (!goal) return goal.error();
+    bench.until_ci = goal.value();
+  }
   if (bench.max_error_rate && !(*bench.max_error_rate >= 0 && *bench.max_error_rate <= 1)) {
     return invalid_argument(
         fmt::format("--max-error-rate: found {:g}, expected 0 to 1", *bench.max_error_rate));

@@ -54,7 +54,9 @@ void requests(std::string& out, const record::Record& record) {
 
 void rates(std::string& out, const record::Record& record) {
   const Metrics& m = record.metrics;
-  const char* rule = m.window_rule == "arrivals" ? "to the last arrival" : "to the last completion";
+  const char* rule = m.window_rule == "arrivals" ? "to the last arrival"
+                     : m.window_rule == "steady" ? "the steady part"
+                                                 : "to the last completion";
   line(out, "window",
        fmt::format("{} s, {}; whole run {} s", number(m.window_s), rule, number(m.duration_s)));
   if (m.requested_rate) {
@@ -120,7 +122,7 @@ std::string bench_table(const record::Record& record) {
   requests(out, record);
   rates(out, record);
   latencies(out, record.metrics);
-  out += "\n";
+  out += "\n" + statistics_lines(record.metrics);
   for (const auto& warning : record.validity.warnings) line(out, "warning", warning);
   for (const auto& reason : record.validity.reasons) line(out, "INVALID", reason);
   if (record.validity.valid) line(out, "validity", "valid: the client did not distort this run");

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "prony/core/slo_presets.hpp"
+
 namespace prony::core {
 namespace {
 
@@ -286,8 +288,28 @@ std::string slo_text(const Slo& slo) {
 
 namespace {
 
+// "mlperf:NAME" stands for the two bounds of that benchmark.
+Result<void> read_mlperf_piece(std::string_view name, std::string_view flag, RequestSlo& slo) {
+  const auto* preset = find_mlperf_slo(name);
+  if (preset == nullptr) {
+    std::string known;
+    for (const auto& one : mlperf_slo_presets()) {
+      known += (known.empty() ? "" : ", ") + std::string(one.name);
+    }
+    return piece_error(flag, name, "unknown preset, expected one of " + known);
+  }
+  if (slo.ttft_ms || slo.tpot_ms) {
+    return piece_error(flag, name, "bounds ttft and tpot, of which one is given already");
+  }
+  slo.ttft_ms = preset->ttft_ms;
+  slo.tpot_ms = preset->tpot_ms;
+  return {};
+}
+
 Result<void> read_goodput_piece(std::string_view piece, std::string_view flag, RequestSlo& slo) {
   const auto error = [&](std::string_view reason) { return piece_error(flag, piece, reason); };
+  constexpr std::string_view kMlperf = "mlperf:";
+  if (piece.starts_with(kMlperf)) return read_mlperf_piece(piece.substr(kMlperf.size()), flag, slo);
   const auto colon = piece.find(':');
   if (colon == std::string_view::npos) {
     return error("no colon found, expected METRIC:MILLISECONDS as in ttft:200");

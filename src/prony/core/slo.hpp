@@ -70,7 +70,8 @@ struct RequestSlo {
   }
   bool operator==(const RequestSlo&) const = default;
 };
-/// Pieces "ttft:200", in one text with spaces or commas between, or one an element. e2el is e2e.
+/// Pieces "ttft:200", in one text with spaces or commas between, or one an element. e2el is e2e;
+/// "mlperf:llama2-70b-server" stands for the bounds of that benchmark (slo_presets.hpp).
 Result<RequestSlo> parse_goodput(std::string_view text, std::string_view flag = "--goodput");
 Result<RequestSlo> parse_goodput(std::span<const std::string> pieces,
                                  std::string_view flag = "--goodput");

@@ -1,9 +1,11 @@
 // Tests of the SLO grammar: meaning, canonical text, and what each kind of mistake is told.
 #include "prony/core/slo.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "prony/core/rng.hpp"
+#include "prony/core/slo_presets.hpp"
 
 namespace prony::core {
 namespace {
@@ -128,6 +130,20 @@ TEST(Slo, NeverCrashesOnGarbage) {
     if (const auto slo = parse_goodput(text); slo.ok()) {
       ASSERT_EQ(parse_goodput(goodput_text(*slo)).value(), *slo) << text;
     }
+  }
+}
+
+TEST(Goodput, KnowsMlperfsConstraintsByName) {
+  EXPECT_EQ(parse_goodput("mlperf:llama2-70b-interactive").value(),
+            parse_goodput("ttft:450 tpot:40").value());
+  EXPECT_EQ(parse_goodput("mlperf:llama2-70b-server e2e:60000").value(),
+            parse_goodput("ttft:2000 tpot:200 e2e:60000").value());
+  EXPECT_THAT(goodput_error("mlperf:llama9"), ::testing::HasSubstr("expected one of llama3.1-8b"));
+  EXPECT_THAT(goodput_error("ttft:1 mlperf:llama2-70b-server"),
+              ::testing::HasSubstr("given already"));
+  for (const auto& preset : mlperf_slo_presets()) {
+    EXPECT_LT(preset.tpot_ms, preset.ttft_ms) << preset.name;
+    EXPECT_EQ(find_mlperf_slo(preset.name), &preset);
   }
 }
 

@@ -131,6 +131,13 @@ void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape
   }
 }
 
+// What --until-ci reached, also where a bound ended the run before it.
+void report_precision(PrecisionWatch& watch, record::Record& record) {
+  if (!watch.outcome().reached) watch.look();
+  record.client["until_ci"] = watch.to_json();
+  if (!watch.outcome().reached) record.validity.warnings.push_back(watch.text());
+}
+
 }  // namespace
 
 Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint,
@@ -181,6 +188,12 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
     const auto& entry = schedule.value().entries[static_cast<size_t>(index)];
     return writer.message(prompts->build(entry), entry.output_tokens, writer.id("", index));
   };
+  std::optional<PrecisionWatch> watch;
+  if (options.until_ci) {
+    watch.emplace(*options.until_ci);
+    job.on_row = [&watch](const record::RequestRow& row) { watch->add(row); };
+    job.enough = [&watch] { return watch->enough(); };
+  }
   facts.environment = telemetry::capture_environment();
   telemetry::HostSampler host;
   host.start();
@@ -190,9 +203,11 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
 
   BenchRun run;
   run.summary.open_loop = !shape.value().closed_loop && !shape.value().at_once;
+  run.summary.steady_part_only = options.steady_state == "auto";
   run.summary.goodput = options.goodput;
   run.summary.requested_rate_per_s = shape.value().rate_per_s;
   run.record = make_record(facts, load, run.summary);
+  if (watch) report_precision(*watch, run.record);
   run.rows = std::move(load.rows);
   judge(options, run.record.metrics, run);
   return run;
@@ -202,6 +217,11 @@ void judge(const BenchOptions& options, const record::Metrics& metrics, BenchRun
   const auto value_text = [](const record::SloTermVerdict& verdict) {
     return verdict.value ? fmt::format("{:.6g}", *verdict.value) : std::string("unknown");
   };
+  const auto reason = [](const record::SloTermVerdict& verdict) {
+    return verdict.samples_missing > 0
+               ? fmt::format(" ({} more samples are needed)", verdict.samples_missing)
+               : std::string(" (no value)");
+  };
   if (!options.slo.empty()) {
     const auto verdict = record::evaluate_slo(options.slo, metrics);
     run.record.slo = record::slo_verdict_to_json(verdict);
@@ -209,7 +229,7 @@ void judge(const BenchOptions& options, const record::Metrics& metrics, BenchRun
       const auto text =
           fmt::format("--slo {}: got {}", core::slo_text(term.term), value_text(term));
       if (!term.met) {
-        run.undecided_rules.push_back(text + " (too few samples, or none)");
+        run.undecided_rules.push_back(text + reason(term));
       } else if (!*term.met) {
         run.broken_rules.push_back(text);
       }
@@ -219,7 +239,7 @@ void judge(const BenchOptions& options, const record::Metrics& metrics, BenchRun
     const auto text =
         fmt::format("--fail-if {}: got {}", core::slo_text(term.term), value_text(term));
     if (!term.met) {
-      run.undecided_rules.push_back(text + " (too few samples, or none)");
+      run.undecided_rules.push_back(text + reason(term));
     } else if (*term.met) {
       run.broken_rules.push_back(text);
     }

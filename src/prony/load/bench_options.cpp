@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kDefaultConcurrency = 8;
 constexpr int64_t kDefaultPrompts = 200;
+constexpr int64_t kUntilCiPrompts = 10'000;  // most, where --until-ci has no other bound
 /// A closed loop with a duration needs a schedule before it knows how fast the server is: so many
 /// requests a second for each user are prepared for.
 constexpr double kClosedLoopRate = 50;
@@ -103,7 +104,7 @@ Result<workload::Schedule> make_schedule(const BenchOptions& options, const Load
   const bool own_times = !shape.closed_loop && !shape.at_once;
   if (own_times && options.duration_s) wanted.duration_ns = to_nanos(*options.duration_s);
   if (!options.num_prompts && !(own_times && (options.duration_s || shape.trace_times))) {
-    wanted.count = kDefaultPrompts;
+    wanted.count = options.until_ci ? kUntilCiPrompts : kDefaultPrompts;
     if (shape.closed_loop && options.duration_s) {
       const double expected =
           static_cast<double>(*shape.max_concurrency) * *options.duration_s * kClosedLoopRate;

@@ -11,6 +11,7 @@
 #include "prony/core/slo.hpp"
 #include "prony/load/dialect.hpp"
 #include "prony/load/timeline.hpp"
+#include "prony/load/until_ci.hpp"
 #include "prony/workload/prompt_builder.hpp"
 #include "prony/workload/schedule.hpp"
 
@@ -53,6 +54,8 @@ struct BenchOptions {
   int64_t spin_us = 100;
 
   // What is kept and judged.
+  std::string steady_state = "off";  // auto: only the steady part is measured
+  std::optional<UntilCi> until_ci;   // bounded by num_prompts and duration_s
   bool save_detailed = false, save_text = false;
   core::RequestSlo goodput;
   core::Slo slo, fail_if;

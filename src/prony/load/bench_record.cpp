@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "prony/load/run_warnings.hpp"
 #include "prony/load/self_check.hpp"
 
 namespace prony::load {
@@ -143,6 +144,7 @@ record::Record make_record(const RunFacts& facts, const LoadResult& load,
   record.validity = std::move(check.validity);
   record.client = std::move(check.client);
   warn(facts, load, record.metrics, record.validity);
+  warn_about_run(record.metrics, record.validity);
   record.run.started_at = core::utc_text(facts.started_realtime_ns).text;
   record.run.command = facts.options.command;
   record.run.label = facts.options.label;

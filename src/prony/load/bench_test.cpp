@@ -142,6 +142,37 @@ TEST(Bench, NothingCompletes) {
   EXPECT_TRUE(record::record_text(run.value().record).ok());
 }
 
+TEST(Bench, UntilCiEndsTheRunWhenTheMetricIsKnownWellEnough) {
+  Asked asked;
+  TestServer server(three_tokens(asked));
+  auto options = options_of(5000);
+  options.until_ci = parse_until_ci("ttft_p50=50%").value();
+  const auto run = run_bench(options, endpoint_of(server), prompts(), {});
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  const auto& record = run.value().record;
+  const auto& reached = record.client["until_ci"];
+  EXPECT_EQ(reached["metric"], "ttft_p50");
+  EXPECT_EQ(reached["reached"], true);
+  EXPECT_GE(reached["n"].get<int64_t>(), 64);
+  EXPECT_LT(*record.metrics.attempted, 5000);
+  EXPECT_GE(*record.metrics.attempted, reached["n"].get<int64_t>());
+  EXPECT_EQ(record.metrics.failed, 0);  // what was in flight went on to its end
+  EXPECT_TRUE(record::record_text(record).ok());
+}
+
+TEST(Bench, UntilCiSaysWhatItReachedAtItsBound) {
+  Asked asked;
+  TestServer server(three_tokens(asked));
+  auto options = options_of(20);
+  options.until_ci = parse_until_ci("ttft_p99=1%").value();
+  const auto run = run_bench(options, endpoint_of(server), prompts(), {});
+  const auto& record = run.value().record;
+  EXPECT_EQ(record.metrics.attempted, 20);
+  EXPECT_EQ(record.client["until_ci"]["reached"], false);
+  EXPECT_THAT(record.validity.warnings,
+              Contains(HasSubstr("--until-ci: ttft_p99 within 1 %: not reached, 20 completed")));
+}
+
 TEST(Bench, RulesAreJudged) {
   BenchOptions options;
   record::Metrics metrics;
@@ -154,7 +185,8 @@ TEST(Bench, RulesAreJudged) {
   options.slo = core::parse_slo("ttft_p50<=30ms,ttft_p99<=30ms").value();
   judge(options, metrics, run);
   EXPECT_THAT(run.broken_rules, IsEmpty());
-  EXPECT_THAT(run.undecided_rules, ElementsAre(HasSubstr("--slo ttft_p99<=30ms: got unknown")));
+  EXPECT_THAT(run.undecided_rules,
+              ElementsAre("--slo ttft_p99<=30ms: got unknown (910 more samples are needed)"));
   EXPECT_FALSE(run.record.slo.is_null());
 
   options.slo = core::parse_slo("ttft_p50<=10ms").value();

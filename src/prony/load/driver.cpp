@@ -117,6 +117,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     if (job.duration_ns > 0) phase.t_stop_ns = t_start + job.duration_ns;
     phase.feed = &feed;
     phase.id = job.id;
+    phase.on_row = job.on_row;
     workers_[static_cast<size_t>(i)]->begin(std::move(phase));
   }
 
@@ -126,7 +127,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
   }
   const bool drains = job.drain_ns > 0 && (!job.closed_loop || job.duration_ns > 0);
   core::Nanos t_progress = t_start;
-  bool stopped = false, by_user = false;
+  bool stopped = false, by_user = false, concluded = false;
   const auto stop_all = [&](Status status, const char* why) {
     stopped = true;
     for (int64_t i = 0; i < workers; ++i) workers_[static_cast<size_t>(i)]->stop(status, why);
@@ -136,7 +137,12 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     if (!stopped && interrupted()) {
       by_user = true;
       stop_all(Status::kInterrupted, "interrupted by the user");
-    } else if (!stopped && drains && now > t_last_meant + job.drain_ns) {
+    } else if (!stopped && !concluded && job.enough && job.enough()) {
+      concluded = true;
+      t_last_meant = std::min(t_last_meant, now);
+      for (int64_t i = 0; i < workers; ++i) workers_[static_cast<size_t>(i)]->conclude();
+    } else if (!stopped && (drains || (concluded && job.drain_ns > 0)) &&
+               now > t_last_meant + job.drain_ns) {
       stop_all(Status::kUnfinished, "in flight when the drain time was over");
     }
     if (now >= t_progress + kProgress) {

@@ -33,6 +33,8 @@ struct Job {
   core::Nanos duration_ns = 0;  // nothing is sent later than this after the start; 0: no such bound
   core::Nanos drain_ns = 0;     // after the last send was meant: what is left is unfinished; 0: the
                                 // time-outs alone bound it
+  std::function<void(const record::RequestRow&)> on_row;  // as it ends, on its loop; may be empty
+  std::function<bool()> enough;  // asked at every tick; true: nothing more is sent. May be empty
 };
 
 /// Sums over all loops, for the progress line.

@@ -509,5 +509,27 @@ TEST(Driver, NothingToDo) {
   EXPECT_TRUE(rig.run(rig.job(none)).rows.empty());
 }
 
+// An open loop of 10 s that has enough after 20 requests: what is in flight goes on to its end,
+// what has not come due never happened.
+TEST(Driver, EnoughEndsTheSendingAndNothingElse) {
+  TestServer server([](TestServer& self, const net::HttpRequest& request,
+                       const std::shared_ptr<net::Exchange>& exchange) {
+    self.stream(request, exchange, 150 * kNanosPerMilli, 10 * kNanosPerMilli, 3);
+  });
+  Rig rig(server);
+  rig.options.threads = 2;
+  const auto entries = schedule(1000, 10 * kNanosPerMilli);
+  auto job = rig.job(entries);
+  std::atomic<int> ended{0};
+  job.on_row = [&ended](const record::RequestRow&) { ++ended; };
+  job.enough = [&ended] { return ended.load() >= 20; };
+  const auto result = rig.run(job);
+  EXPECT_EQ(by_status(result), (std::map<Status, int>{{Status::kOk, ended.load()}}));
+  EXPECT_GE(ended.load(), 20);
+  EXPECT_LT(ended.load(), 300);
+  EXPECT_FALSE(result.interrupted);
+  EXPECT_LT(result.t_end_ns - result.t_start_ns, 5 * kNanosPerSecond);
+}
+
 }  // namespace
 }  // namespace prony::load

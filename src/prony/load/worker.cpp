@@ -251,6 +251,7 @@ void Worker::on_issued(Channel& channel) {
 
 void Worker::keep(record::RequestRow row, core::Nanos lag_ns) {
   LiveCounters::bump(row.status == Status::kOk ? meters_->live.completed : meters_->live.failed);
+  if (phase_.on_row) phase_.on_row(row);
   result_.rows.push_back(std::move(row));
   result_.issue_lags_ns.push_back(lag_ns);
 }
@@ -292,6 +293,14 @@ void Worker::stop(Status status, std::string why) {
       if (channels_[i]->busy()) channels_[i]->stop(status, why, now);
     }
     end_phase_if_done();
+  });
+}
+
+void Worker::conclude() {
+  loop_.post([this] {
+    if (!running_) return;
+    phase_.t_stop_ns = core::monotonic_ns();
+    pump(0);
   });
 }
 

@@ -45,7 +45,8 @@ struct Phase {
   core::Nanos t_start_ns = 0;            // instant 0 of the schedule
   core::Nanos t_stop_ns = 0;             // nothing is sent at or after it; 0: no such time
   MessageFeed* feed = nullptr;
-  std::function<std::string(int64_t index)> id;  // X-Request-Id of a request
+  std::function<std::string(int64_t index)> id;           // X-Request-Id of a request
+  std::function<void(const record::RequestRow&)> on_row;  // as it ends, on the loop; may be empty
 };
 
 /// What a worker brings back.
@@ -73,6 +74,8 @@ class Worker final : private Channel::Owner {
   void begin(Phase phase);
   /// Ends the phase now: requests in flight or due end as `status`.
   void stop(record::Status status, std::string why);
+  /// Sends nothing more; requests in flight go on to their end.
+  void conclude();
   void quit();
 
   const LoopMeters& meters() const { return *meters_; }  // `live` any thread

@@ -1,5 +1,9 @@
 #include "prony/record/slo_verdict.hpp"
 
+#include <algorithm>
+
+#include "prony/record/latency_collector.hpp"
+
 namespace prony::record {
 namespace {
 
@@ -52,6 +56,41 @@ std::optional<double> statistic_of(core::SloStatistic statistic, const LatencySt
   return std::nullopt;
 }
 
+std::optional<stats::Interval> interval_of(core::SloStatistic statistic,
+                                           const LatencyStats& stats) {
+  switch (statistic) {
+    case core::SloStatistic::kMean:
+      return stats.ci95.mean;
+    case core::SloStatistic::kP50:
+      return stats.ci95.p50;
+    case core::SloStatistic::kP90:
+      return stats.ci95.p90;
+    case core::SloStatistic::kP95:
+      return stats.ci95.p95;
+    case core::SloStatistic::kP99:
+      return stats.ci95.p99;
+    case core::SloStatistic::kP999:
+      return stats.ci95.p999;
+    case core::SloStatistic::kP9999:
+      return stats.ci95.p9999;
+    default:
+      return std::nullopt;
+  }
+}
+
+// How many values more a percentile needs to be shown.
+int64_t samples_missing(const core::SloTerm& term, const Metrics& metrics) {
+  const auto* stats = latency_of(term.metric, metrics);
+  if (stats == nullptr) return 0;
+  double q = 0;
+  if (term.statistic == core::SloStatistic::kP90) q = 0.9;
+  if (term.statistic == core::SloStatistic::kP95) q = 0.95;
+  if (term.statistic == core::SloStatistic::kP99) q = 0.99;
+  if (term.statistic == core::SloStatistic::kP999) q = 0.999;
+  if (term.statistic == core::SloStatistic::kP9999) q = 0.9999;
+  return std::max<int64_t>(0, samples_needed(q) - stats->n.value_or(0));
+}
+
 template <class T>
 core::Json or_null(const std::optional<T>& value) {
   return value ? core::Json(*value) : core::Json(nullptr);
@@ -78,12 +117,39 @@ std::optional<double> slo_value(const core::SloTerm& term, const Metrics& metric
   }
 }
 
+std::optional<stats::Interval> slo_interval(const core::SloTerm& term, const Metrics& metrics) {
+  if (const auto* stats = latency_of(term.metric, metrics)) {
+    return interval_of(term.statistic, *stats);
+  }
+  switch (term.metric) {
+    case core::SloMetric::kGoodputFraction:
+      return metrics.ci95.goodput_fraction;
+    case core::SloMetric::kErrorRate:
+      return metrics.ci95.error_rate;
+    case core::SloMetric::kRequestThroughput:
+      return metrics.ci95.request_throughput;
+    case core::SloMetric::kOutputThroughput:
+      return metrics.ci95.output_throughput;
+    default:
+      return std::nullopt;
+  }
+}
+
 SloVerdict evaluate_slo(const core::Slo& slo, const Metrics& metrics) {
   SloVerdict out;
   bool broken = false, undetermined = false;
   for (const auto& term : slo.terms) {
-    SloTermVerdict verdict{term, slo_value(term, metrics), std::nullopt};
-    if (verdict.value) verdict.met = term.holds(*verdict.value);
+    SloTermVerdict verdict{.term = term, .value = slo_value(term, metrics)};
+    if (verdict.value) {
+      verdict.met = term.holds(*verdict.value);
+      verdict.ci95 = slo_interval(term, metrics);
+    } else {
+      verdict.samples_missing = samples_missing(term, metrics);
+    }
+    if (verdict.ci95) {
+      verdict.certain = term.holds(verdict.ci95->lower) == *verdict.met &&
+                        term.holds(verdict.ci95->upper) == *verdict.met;
+    }
     broken = broken || verdict.met == std::optional(false);
     undetermined = undetermined || !verdict.met;
     out.terms.push_back(verdict);
@@ -105,6 +171,10 @@ core::Json slo_verdict_to_json(const SloVerdict& verdict) {
     json["text"] = core::slo_text(term.term);
     json["value"] = or_null(term.value);
     json["met"] = or_null(term.met);
+    json["ci95"] =
+        term.ci95 ? core::Json::array({term.ci95->lower, term.ci95->upper}) : core::Json(nullptr);
+    json["certain"] = or_null(term.certain);
+    json["samples_missing"] = term.samples_missing;
     terms.push_back(std::move(json));
   }
   core::Json out;

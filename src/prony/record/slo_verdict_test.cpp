@@ -19,7 +19,7 @@ Metrics metrics_with_distinct_values() {
   for (auto* stats : {&metrics.ttft_ms, &metrics.tpot_ms, &metrics.itl_ms, &metrics.icl_ms,
                       &metrics.e2e_ms, &metrics.ttft_intended_ms, &metrics.e2e_intended_ms}) {
     for (auto* value : {&stats->mean, &stats->min, &stats->max, &stats->p50, &stats->p75,
-                        &stats->p90, &stats->p95, &stats->p99, &stats->p999}) {
+                        &stats->p90, &stats->p95, &stats->p99, &stats->p999, &stats->p9999}) {
       *value = next++;
     }
   }
@@ -36,7 +36,7 @@ TEST(SloVerdict, EveryTermFindsItsNumber) {
   for (const char* metric :
        {"ttft", "tpot", "itl", "icl", "e2e", "ttft_intended", "e2e_intended"}) {
     for (const char* statistic :
-         {"mean", "min", "max", "p50", "p75", "p90", "p95", "p99", "p999"}) {
+         {"mean", "min", "max", "p50", "p75", "p90", "p95", "p99", "p999", "p9999"}) {
       EXPECT_EQ(value(std::string(metric) + "_" + statistic + "<=1ms", metrics), next++);
     }
   }
@@ -61,6 +61,27 @@ TEST(SloVerdict, BrokenBeatsUndeterminedBeatsMet) {
   EXPECT_EQ(evaluate_slo({}, metrics).met, true);
 }
 
+TEST(SloVerdict, SaysHowCertainItIsAndWhatIsMissing) {
+  auto metrics = metrics_with_distinct_values();
+  metrics.ttft_ms.n = 2000;
+  metrics.ttft_ms.p999.reset();
+  metrics.ttft_ms.ci95.p99 = {7, 9};
+  metrics.ci95.error_rate = {0.1, 0.3};
+  const auto term = [&](std::string_view text) {
+    return evaluate_slo(core::parse_slo(text).value(), metrics).terms.at(0);
+  };
+  EXPECT_EQ(term("ttft_p999<=1s").samples_missing, 8000);  // E47: p99.9 needs 10,000
+  EXPECT_EQ(term("ttft_p9999<=1s").samples_missing, 0);    // known here, whatever n
+  EXPECT_EQ(term("ttft_p99<=1s").samples_missing, 0);
+  EXPECT_EQ(term("ttft_p99<=10ms").certain, true);
+  EXPECT_EQ(term("ttft_p99<=8.5ms").certain, false);  // met, but the interval reaches beyond
+  EXPECT_EQ(term("ttft_p99<=8.5ms").met, true);
+  EXPECT_EQ(term("ttft_p99<=5ms").certain, true);  // certainly broken
+  EXPECT_EQ(term("ttft_p50<=5ms").certain, std::nullopt);
+  EXPECT_EQ(term("error_rate<=0.25").certain, false);
+  EXPECT_EQ(term("error_rate<=0.3").certain, true);
+}
+
 TEST(SloVerdict, Json) {
   auto metrics = metrics_with_distinct_values();
   metrics.tpot_ms.p99.reset();
@@ -68,8 +89,10 @@ TEST(SloVerdict, Json) {
       evaluate_slo(core::parse_slo("ttft_p50<=500ms,tpot_p99<=50ms").value(), metrics);
   EXPECT_EQ(slo_verdict_to_json(verdict).dump(),
             R"({"text":"ttft_p50<=500ms,tpot_p99<=50ms","met":null,"terms":[)"
-            R"({"text":"ttft_p50<=500ms","value":4.0,"met":true},)"
-            R"({"text":"tpot_p99<=50ms","value":null,"met":null}]})");
+            R"({"text":"ttft_p50<=500ms","value":4.0,"met":true,"ci95":null,"certain":null,)"
+            R"("samples_missing":0},)"
+            R"({"text":"tpot_p99<=50ms","value":null,"met":null,"ci95":null,"certain":null,)"
+            R"("samples_missing":1000}]})");
 }
 
 }  // namespace

@@ -116,13 +116,6 @@ void add_tokens(const RequestRow& row, Buckets& buckets) {
   }
 }
 
-// When a request is no longer in flight: the rule of the record's concurrency_mean.
-core::Nanos flight_end_ns(const RequestRow& row) {
-  const core::Nanos last = record::last_stamp_ns(row);
-  if (row.status != Status::kOk) return last;
-  return row.t_done_ns.value_or(row.t_last_token_ns.value_or(last));
-}
-
 // The largest number in flight within each bucket, from the instants at which it changes.
 std::vector<double> peaks(std::vector<std::pair<core::Nanos, int>> changes, const Buckets& buckets,
                           size_t count) {
@@ -233,7 +226,7 @@ std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t bucket
   std::vector<std::pair<core::Nanos, int>> changes;
   for (const auto& row : rows) {
     add_tokens(row, tokens);
-    const core::Nanos done = flight_end_ns(row);
+    const core::Nanos done = record::flight_end_ns(row);
     if (row.t_send_ns && done > *row.t_send_ns) {
       flight_ns.spread(*row.t_send_ns, done, static_cast<double>(done - *row.t_send_ns));
       changes.emplace_back(*row.t_send_ns, 1);

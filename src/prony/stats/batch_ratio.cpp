@@ -140,4 +140,27 @@ Interval clustered_proportion(int64_t successes, int64_t n, std::span<const Rati
           proportion_interval(above, trials, confidence).upper};
 }
 
+std::optional<QuantileEstimate> series_quantile(std::span<const double> series, double q,
+                                                double confidence) {
+  if (series.empty()) return std::nullopt;
+  std::vector<double> sorted(series.begin(), series.end());
+  std::sort(sorted.begin(), sorted.end());
+  QuantileEstimate out;
+  out.value = quantile_linear(sorted, q);
+  BatchRatio below;
+  for (const double value : series) below.add(value <= out.value ? 1 : 0);
+  const auto n = static_cast<int64_t>(series.size());
+  double worth = static_cast<double>(n);
+  const auto spread = ratio_estimate(decorrelated(below.batches()));
+  if (spread && spread->standard_error > 0) {
+    const double variance = spread->standard_error * spread->standard_error;
+    worth = std::min(worth, std::max(1.0, q * (1 - q) / variance));
+  }
+  const auto ranks = quantile_ranks_effective(n, worth, q, confidence);
+  if (!ranks) return std::nullopt;
+  out.interval = {sorted[static_cast<size_t>(ranks->lower - 1)],
+                  sorted[static_cast<size_t>(ranks->upper - 1)]};
+  return out;
+}
+
 }  // namespace prony::stats

@@ -64,4 +64,14 @@ std::optional<Interval> ratio_interval(std::span<const RatioBatch> batches,
 Interval clustered_proportion(int64_t successes, int64_t n, std::span<const RatioBatch> batches,
                               double confidence = 0.95);
 
+/// The q-quantile of a series whose neighbours depend on each other, with an interval of order
+/// statistics for as many independent values as the spread of the share at or below it between
+/// batches implies. nullopt where that is too few.
+struct QuantileEstimate {
+  double value = 0;
+  Interval interval;
+};
+std::optional<QuantileEstimate> series_quantile(std::span<const double> series, double q,
+                                                double confidence = 0.95);
+
 }  // namespace prony::stats

@@ -113,6 +113,30 @@ TEST(BatchRatio, CoversTheMeanOfIndependentAndOfDependentSeries) {
   EXPECT_LT(found, 0.98);
 }
 
+TEST(SeriesQuantile, CoversTheMedianOfADependentSeries) {
+  int hit = 0, naive_hit = 0;
+  constexpr int kRounds = 1000;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    core::Rng rng(round, 11);
+    std::vector<double> series;
+    double x = rng.normal() / 0.6;
+    for (int i = 0; i < 1000; ++i) {
+      x = 0.8 * x + rng.normal();
+      series.push_back(x);
+    }
+    const auto found = series_quantile(series, 0.5);
+    hit += found->interval.lower <= 0 && 0 <= found->interval.upper;
+    std::sort(series.begin(), series.end());
+    const auto naive = quantile_interval(series, 0.5);
+    naive_hit += naive->lower <= 0 && 0 <= naive->upper;
+  }
+  EXPECT_GT(hit, 0.90 * kRounds);
+  EXPECT_LT(naive_hit, 0.75 * kRounds);  // what is at stake
+  EXPECT_FALSE(series_quantile({}, 0.5).has_value());
+  const std::vector<double> three = {1, 2, 3};
+  EXPECT_FALSE(series_quantile(three, 0.5).has_value());  // six are needed
+}
+
 TEST(Bootstrap, CoversARateAndRepeatsItsBits) {
   // Tokens of bursts over seconds of work, both random: a ratio, not a mean.
   int hit = 0;

@@ -1,0 +1,74 @@
+// The part of the table of `prony bench` that says how far its figures can be trusted.
+#include <fmt/format.h>
+
+#include "prony/cli/bench_output.hpp"
+
+namespace prony::cli {
+namespace {
+
+std::string pair(const stats::Interval& interval) {
+  return fmt::format("[{:.4g}, {:.4g}]", interval.lower, interval.upper);
+}
+
+// "name a [l, u], name b [l, u]" of those that are known.
+class Intervals {
+ public:
+  void add(std::string_view name, const std::optional<stats::Interval>& interval) {
+    if (!interval) return;
+    text_ += fmt::format("{}{} {}", text_.empty() ? "" : ", ", name, pair(*interval));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string statistics_lines(const record::Metrics& m) {
+  std::string out;
+  const auto line = [&out](std::string_view name, std::string_view text) {
+    if (!text.empty()) out += fmt::format("{:<12} {}\n", name, text);
+  };
+  Intervals rates;
+  rates.add("requests/s", m.ci95.request_throughput);
+  rates.add("output tokens/s", m.ci95.output_throughput);
+  rates.add("goodput requests/s", m.ci95.goodput);
+  rates.add("goodput tokens/s", m.ci95.goodput_output_throughput);
+  rates.add("goodput fraction", m.ci95.goodput_fraction);
+  if (m.failed.value_or(0) > 0) rates.add("error rate", m.ci95.error_rate);
+  line("95 % rates", rates.text());
+  for (const auto& [name, stats] :
+       {std::pair{"95 % TTFT", &m.ttft_ms}, {"95 % TPOT", &m.tpot_ms}, {"95 % E2E", &m.e2e_ms}}) {
+    Intervals latency;
+    latency.add("mean", stats->ci95.mean);
+    latency.add("p50", stats->ci95.p50);
+    latency.add("p90", stats->ci95.p90);
+    latency.add("p99", stats->ci95.p99);
+    latency.add("p99.9", stats->ci95.p999);
+    latency.add("p99.99", stats->ci95.p9999);
+    if (!latency.text().empty()) line(name, latency.text() + " ms");
+  }
+  if (m.little) {
+    line("Little",
+         fmt::format("{:.4g} in flight, {:.4g}/s x {:.4g} s = {:.4g} ({:+.1f} %)",
+                     m.little->in_flight, m.little->rate, m.little->residence_s,
+                     m.little->rate * m.little->residence_s, 100 * m.little->discrepancy));
+  }
+  if (m.steady) {
+    auto text =
+        fmt::format("{} ({:+.1f} %)", *m.steady ? "yes" : "no", 100 * m.steady_change.value_or(0));
+    if (m.overloaded) {
+      text += fmt::format(", {}; queue {:+.3g}/s", *m.overloaded ? "overloaded" : "not overloaded",
+                          m.queue_growth.value_or(0));
+    }
+    if (m.warm_up && m.warm_up->trimmed) {
+      text += fmt::format("; warm-up of {} requests ({:.3g} s) left out", m.warm_up->requests,
+                          m.warm_up->seconds);
+    }
+    line("steady", text);
+  }
+  return out;
+}
+
+}  // namespace prony::cli
