@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "prony/token/byte_tokenizer.hpp"
 #include "prony/token/detokenizer.hpp"
+#include "prony/token/hf_tokenizer.hpp"
 #include "prony/token/quote.hpp"
 
 namespace prony::token {
@@ -57,7 +59,15 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, const DecodeOptions&
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(std::string_view name,
                                                         std::string_view flag) {
   if (name == "byte") return std::shared_ptr<const Tokenizer>(std::make_shared<ByteTokenizer>());
-  return invalid_argument(fmt::format("{}: found {}, expected 'byte'", flag, quote(name)));
+  std::error_code ignored;
+  const std::filesystem::path path(name);
+  if (std::filesystem::exists(path, ignored)) {
+    auto opened = HfTokenizer::open(path.string());
+    if (!opened) return opened.error();
+    return std::shared_ptr<const Tokenizer>(std::move(opened).value());
+  }
+  return invalid_argument(fmt::format(
+      "{}: found {}, expected 'byte' or a folder with tokenizer.json", flag, quote(name)));
 }
 
 }  // namespace prony::token

@@ -74,8 +74,8 @@ class Tokenizer {
   std::string decode(std::span<const TokenId> ids, const DecodeOptions& options = {}) const;
 };
 
-/// The tokenizer that `name` (the value of `flag`) asks for; today "byte" only.
-/// Error: kInvalidArgument, naming the flag and what was expected.
+/// The tokenizer that `name` (the value of `flag`) asks for: "byte", a folder with tokenizer.json,
+/// or such a file. Error: kInvalidArgument, naming the flag or what is wrong in the file.
 Result<std::shared_ptr<const Tokenizer>> open_tokenizer(std::string_view name,
                                                         std::string_view flag = "--tokenizer");
 
