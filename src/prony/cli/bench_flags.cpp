@@ -76,6 +76,10 @@ void declare_requests(Flags& flags, BenchFlags& o) {
 
 void declare_results(Flags& flags, BenchFlags& o) {
   auto& b = o.bench;
+  flags.group("Telemetry")
+      .text("--server-metrics", b.server_metrics, "auto (<root>/metrics), off, or its URL")
+      .number("--metrics-interval", b.metrics_interval_s, "of server, host and GPU readings [s]")
+      .choice("--gpu-telemetry", b.gpu_telemetry, {"auto", "off"}, "of this host's GPUs (NVML)");
   flags.group("Result")
       .list("--goodput", o.goodput, "bounds of a good request [ms]: ttft:200 tpot:50 e2el:5000")
       .text("--until-ci", o.until_ci,

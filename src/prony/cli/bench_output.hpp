@@ -20,4 +20,7 @@ std::string statistics_lines(const record::Metrics& metrics);
 Result<void> write_bench_files(const std::string& folder, const load::BenchRun& run,
                                const record::RowFormat& format);
 
+/// Of the table: server, GPUs, energy; empty for a null section.
+std::string telemetry_lines(const core::Json& telemetry);
+
 }  // namespace prony::cli

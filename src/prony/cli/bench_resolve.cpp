@@ -8,6 +8,7 @@
 
 #include "prony/cli/bench_flags.hpp"
 #include "prony/core/system.hpp"
+#include "prony/load/run_telemetry.hpp"
 
 namespace prony::cli {
 namespace {
@@ -76,7 +77,7 @@ Result<void> resolve_rules(BenchFlags& o) {
 
 Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
   auto& bench = o.bench;
-  for (const auto& done : {resolve_target(o), resolve_rules(o)}) {
+  for (const auto& done : {resolve_target(o), resolve_rules(o), load::check_telemetry(bench)}) {
     if (!done) return done.error();
   }
   for (const auto& [flag, seconds, into] :

@@ -8,6 +8,7 @@
 
 #include "prony/core/system.hpp"
 #include "prony/load/bench_record.hpp"
+#include "prony/load/run_telemetry.hpp"
 #include "prony/load/self_check.hpp"
 #include "prony/telemetry/environment.hpp"
 #include "prony/telemetry/host_sampler.hpp"
@@ -165,6 +166,8 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
       endpoint, body.value(), endpoint.headers,
       fmt::format("prony-{:08x}", static_cast<uint32_t>(facts.started_realtime_ns / 1000))};
 
+  const auto session = open_telemetry(options, endpoint);
+  if (!session) return session.error();
   Driver::Options driving;
   driving.worker = worker_options(options, shape.value(), endpoint, connections_max.value());
   driving.threads = static_cast<int>(options.threads);
@@ -197,8 +200,14 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   facts.environment = telemetry::capture_environment();
   telemetry::HostSampler host;
   host.start();
+  bool observed = false;
+  job.before_start = [&] {
+    session.value()->begin(options.num_warmups == 0);
+    observed = true;
+  };
   auto load = driver.run(job, hooks.progress);
   const auto shares = host.shares();
+  if (observed) session.value()->end();
   if (shares) facts.environment.steal_fraction = shares->steal;
 
   BenchRun run;
@@ -208,6 +217,13 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   run.summary.requested_rate_per_s = shape.value().rate_per_s;
   run.record = make_record(facts, load, run.summary);
   if (watch) report_precision(*watch, run.record);
+  if (observed) {
+    SumsOfRows sums;
+    for (const auto& row : load.rows) sums.add(row);
+    const auto sent = sums.sums();
+    add_telemetry(*session.value(), sent, implied_hits(options, schedule.value(), sent.attempted),
+                  run.record);
+  }
   run.rows = std::move(load.rows);
   judge(options, run.record.metrics, run);
   return run;

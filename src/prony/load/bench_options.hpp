@@ -53,6 +53,11 @@ struct BenchOptions {
   std::optional<int64_t> preconnect;  // unset: as many as will be needed
   int64_t spin_us = 100;
 
+  // What is observed beside the load.
+  std::string server_metrics = "auto";  // auto, off, or the URL of the server's /metrics
+  double metrics_interval_s = 1;
+  std::string gpu_telemetry = "auto";  // auto, off
+
   // What is kept and judged.
   std::string steady_state = "off";  // auto: only the steady part is measured
   std::optional<UntilCi> until_ci;   // bounded by num_prompts and duration_s

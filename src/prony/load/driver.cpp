@@ -101,6 +101,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     nothing.interrupted = true;
     return nothing;
   }
+  if (job.before_start) job.before_start();
   const core::Nanos t_start = core::monotonic_ns() + kLead;
   {
     const std::lock_guard lock(mutex_);

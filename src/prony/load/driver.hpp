@@ -28,6 +28,8 @@ struct Job {
   std::span<const workload::ScheduleEntry> entries;
   MessageFeed::Make message;  // of entries[index]
   std::function<std::string(int64_t index)> id;
+  /// Called when everything is ready, just before the load; may be empty.
+  std::function<void()> before_start;
   bool closed_loop = false;  // requires max_concurrency
   std::optional<int64_t> max_concurrency;
   core::Nanos duration_ns = 0;  // nothing is sent later than this after the start; 0: no such bound

@@ -6,6 +6,7 @@
 #include "prony/record/fields.hpp"
 #include "prony/record/json_schema.hpp"
 #include "prony/record/record.hpp"
+#include "prony/record/telemetry_schema.hpp"
 
 namespace prony::record {
 namespace {
@@ -364,6 +365,7 @@ Json record_json_schema() {
   Json body = object_schema<Record>();
   Json properties = {{"schema", {{"const", kRecordSchema}}}};
   for (auto& [key, value] : body["properties"].items()) properties[key] = std::move(value);
+  properties["telemetry"] = telemetry_schema();
   Json required = Json::array({"schema"});
   for (auto& key : body["required"]) required.push_back(key);
   Json latency = object_schema<LatencyStats>();

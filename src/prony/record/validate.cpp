@@ -10,6 +10,7 @@
 #include "prony/record/latency_collector.hpp"
 #include "prony/record/record.hpp"
 #include "prony/record/request_row.hpp"
+#include "prony/record/telemetry_schema.hpp"
 
 namespace prony::record {
 namespace {
@@ -227,6 +228,9 @@ class Validator {
 Result<void> validate_record(const Json& json, std::string_view name) {
   static const Json schema = record_json_schema();
   if (auto checked = check_schema(json, schema, name); !checked) return checked;
+  if (json.contains("telemetry")) {
+    if (auto checked = check_telemetry(json.at("telemetry"), name); !checked) return checked;
+  }
   return Validator(json, name).run();
 }
 
