@@ -118,7 +118,7 @@ Result<void> write_all(const std::string& folder) {
   for (const auto& page : kPages) {
     const SampleRun run = page.make();
     const auto path = fmt::format("{}/{}.html", folder, page.name);
-    if (auto done = write_html(path, run.record, run.rows, {run.summary}); !done) return done;
+    if (auto done = write_html(path, run.record, record::RowSpan(run.rows), {run.summary}); !done) return done;
   }
   return {};
 }

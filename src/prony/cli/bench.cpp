@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "prony/cli/bench_flags.hpp"
 #include "prony/cli/bench_output.hpp"
@@ -24,14 +25,18 @@ int exit_code(const BenchFlags& flags, const load::BenchRun& run) {
   for (const auto& rule : run.undecided_rules) note("cannot judge " + rule);
   for (const auto& rule : run.broken_rules) note("failed " + rule);
   const auto& record = run.record;
+  if (const auto kept = run.rows.status(); !kept) {
+    note(kept.error().message);
+    return kExitEnvironment;
+  }
   const bool invalid = !record.validity.valid && flags.on_invalid == "fail";
   if (record.metrics.completed.value_or(0) == 0) {
     note("no request completed");
-    for (const auto& row : run.rows) {
-      if (row.error.empty()) continue;
+    bool told = false;
+    run.rows.for_each([&](const record::RequestRow& row) {
+      if (row.error.empty() || std::exchange(told, true)) return;
       note(fmt::format("the first error: {}: {}", status_name(row.status), row.error));
-      break;
-    }
+    });
     return kExitFailed;
   }
   if (invalid) {

@@ -116,6 +116,10 @@ Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
   auto cores = parse_cores(o.pin_cores);
   if (!cores) return cores.error();
   bench.cores = std::move(cores).value();
+  if (const auto folder = core::environment_variable("TMPDIR"); folder && !folder->empty()) {
+    bench.row_folders.insert(bench.row_folders.begin(), *folder);
+  }
+  if (o.out) bench.row_folders.insert(bench.row_folders.begin(), *o.out);
   bench.command = {"bench"};
   for (auto& argument : without_secrets(arguments)) bench.command.push_back(std::move(argument));
   auto shape = load::load_shape(bench);  // rates and caps, before anything is started

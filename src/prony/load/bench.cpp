@@ -120,15 +120,14 @@ void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape
   };
   const auto result = driver.run(job, nullptr);
   int64_t failures = 0;
-  const record::RequestRow* first_failed = nullptr;
-  for (const auto& row : result.rows) {
-    if (row.status == record::Status::kOk) continue;
-    if (failures++ == 0) first_failed = &row;
-  }
+  std::string first_failed;
+  result.rows.for_each([&](const record::RequestRow& row) {
+    if (row.status == record::Status::kOk || failures++ > 0) return;
+    first_failed = fmt::format("{}: {}", status_name(row.status), row.error);
+  });
   if (failures > 0 && hooks.note) {
-    hooks.note(fmt::format("{} of {} warm-up requests failed, the first: {}: {}", failures,
-                           result.rows.size(), status_name(first_failed->status),
-                           first_failed->error));
+    hooks.note(fmt::format("{} of {} warm-up requests failed, the first: {}", failures,
+                           result.rows.size(), first_failed));
   }
 }
 
@@ -172,6 +171,7 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   driving.worker = worker_options(options, shape.value(), endpoint, connections_max.value());
   driving.threads = static_cast<int>(options.threads);
   driving.cores = options.cores;
+  driving.rows.folders = options.row_folders;
   Driver driver(driving, hooks.interrupt);
   driver.open_connections(connections_ahead(options, shape.value(), endpoint, count));
   if (options.num_warmups > 0) {
@@ -209,6 +209,7 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   const auto shares = host.shares();
   if (observed) session.value()->end();
   if (shares) facts.environment.steal_fraction = shares->steal;
+  if (const auto kept = load.rows.status(); !kept && hooks.note) hooks.note(kept.error().message);
 
   BenchRun run;
   run.summary.open_loop = !shape.value().closed_loop && !shape.value().at_once;
@@ -219,7 +220,7 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   if (watch) report_precision(*watch, run.record);
   if (observed) {
     SumsOfRows sums;
-    for (const auto& row : load.rows) sums.add(row);
+    load.rows.for_each([&](const record::RequestRow& row) { sums.add(row); });
     const auto sent = sums.sums();
     add_telemetry(*session.value(), sent, implied_hits(options, schedule.value(), sent.attempted),
                   run.record);

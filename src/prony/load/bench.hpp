@@ -14,7 +14,7 @@
 #include "prony/load/driver.hpp"
 #include "prony/load/endpoint.hpp"
 #include "prony/record/record.hpp"
-#include "prony/record/request_row.hpp"
+#include "prony/record/row_store.hpp"
 #include "prony/record/slo_verdict.hpp"
 #include "prony/record/summary.hpp"
 
@@ -28,7 +28,7 @@ struct BenchHooks {
 
 struct BenchRun {
   record::Record record;
-  std::vector<record::RequestRow> rows;
+  record::RowStore rows;
   record::SummaryOptions summary;  // that gave record.metrics
   /// Rules of the user that the run broke, one line each; those that could not be judged.
   std::vector<std::string> broken_rules, undecided_rules;

@@ -12,6 +12,7 @@
 #include "prony/load/dialect.hpp"
 #include "prony/load/timeline.hpp"
 #include "prony/load/until_ci.hpp"
+#include "prony/record/row_store.hpp"
 #include "prony/workload/prompt_builder.hpp"
 #include "prony/workload/schedule.hpp"
 
@@ -62,6 +63,8 @@ struct BenchOptions {
   std::string steady_state = "off";  // auto: only the steady part is measured
   std::optional<UntilCi> until_ci;   // bounded by num_prompts and duration_s
   bool save_detailed = false, save_text = false;
+  /// Where the rows of a run too long for memory may lie meanwhile: the first that takes a file.
+  std::vector<std::string> row_folders = record::RowStore::Options().folders;
   core::RequestSlo goodput;
   core::Slo slo, fail_if;
   std::optional<double> max_error_rate;

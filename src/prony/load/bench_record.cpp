@@ -106,7 +106,7 @@ void warn_about_lengths(const record::TokenTally& tally, const char* what, const
 void warn(const RunFacts& facts, const LoadResult& load, const record::Metrics& metrics,
           record::Validity& validity) {
   for (const auto& text : facts.endpoint.warnings) validity.warnings.push_back(text);
-  const bool all_sent = load.rows.size() == facts.schedule.entries.size();
+  const bool all_sent = load.rows.size() == static_cast<int64_t>(facts.schedule.entries.size());
   const bool early = facts.options.duration_s &&
                      seconds(load.t_end_ns - load.t_start_ns) < *facts.options.duration_s;
   if (facts.shape.closed_loop && all_sent && early && !facts.options.num_prompts) {
@@ -139,10 +139,13 @@ record::Record make_record(const RunFacts& facts, const LoadResult& load,
   record.workload = make_workload(facts);
   record.environment = facts.environment;
   record.metrics = record::summarize(load.rows, summary);
-  auto check =
-      check_client(load, record.metrics, facts.environment.steal_fraction, facts.shape.at_once);
+  auto check = check_client(load.rows, load.client, record.metrics,
+                            facts.environment.steal_fraction, facts.shape.at_once);
   record.validity = std::move(check.validity);
   record.client = std::move(check.client);
+  if (const auto status = load.rows.status(); !status) {
+    record.validity.refuse("the run ended early: " + status.error().message);
+  }
   warn(facts, load, record.metrics, record.validity);
   warn_about_run(record.metrics, record.validity);
   record.run.started_at = core::utc_text(facts.started_realtime_ns).text;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <utility>
 
 #include "prony/core/check.hpp"
@@ -102,6 +101,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     return nothing;
   }
   if (job.before_start) job.before_start();
+  record::RowStore rows(options_.rows);
   const core::Nanos t_start = core::monotonic_ns() + kLead;
   {
     const std::lock_guard lock(mutex_);
@@ -117,6 +117,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     phase.t_start_ns = t_start;
     if (job.duration_ns > 0) phase.t_stop_ns = t_start + job.duration_ns;
     phase.feed = &feed;
+    phase.rows = &rows.add_appender();
     phase.id = job.id;
     phase.on_row = job.on_row;
     workers_[static_cast<size_t>(i)]->begin(std::move(phase));
@@ -145,13 +146,15 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     } else if (!stopped && (drains || (concluded && job.drain_ns > 0)) &&
                now > t_last_meant + job.drain_ns) {
       stop_all(Status::kUnfinished, "in flight when the drain time was over");
+    } else if (!stopped && rows.failed()) {
+      stop_all(Status::kInterrupted, "the run ended because its rows could not be written");
     }
     if (now >= t_progress + kProgress) {
       t_progress = now;
       if (progress) progress(live_totals(t_start));
     }
   });
-  auto result = collect(t_start);
+  auto result = collect(t_start, std::move(rows));
   result.interrupted = by_user;
   if (progress) progress(live_totals(t_start));
   return result;
@@ -176,16 +179,14 @@ LiveTotals Driver::live_totals(core::Nanos t_start_ns) const {
   return totals;
 }
 
-LoadResult Driver::collect(core::Nanos t_start_ns) {
+LoadResult Driver::collect(core::Nanos t_start_ns, record::RowStore rows) {
   LoadResult result;
   result.t_start_ns = t_start_ns;
   result.t_end_ns = core::monotonic_ns();
-  std::vector<record::RequestRow> rows;
-  std::vector<core::Nanos> lags;
+  rows.seal();
+  result.rows = std::move(rows);
   for (auto& worker : workers_) {
     auto part = worker->take_result();
-    std::move(part.rows.begin(), part.rows.end(), std::back_inserter(rows));
-    lags.insert(lags.end(), part.issue_lags_ns.begin(), part.issue_lags_ns.end());
     auto& client = result.client;
     const auto& meters = worker->meters();
     client.read_lag_ns.merge(meters.read_lag_ns);
@@ -204,16 +205,6 @@ LoadResult Driver::collect(core::Nanos t_start_ns) {
     }
     if (result.server.empty()) result.server = part.server;
     if (result.prony_device.empty()) result.prony_device = part.prony_device;
-  }
-  std::vector<size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return rows[a].index < rows[b].index; });
-  result.rows.reserve(rows.size());
-  result.issue_lags_ns.reserve(rows.size());
-  for (const size_t i : order) {
-    result.rows.push_back(std::move(rows[i]));
-    result.issue_lags_ns.push_back(lags[i]);
   }
   return result;
 }

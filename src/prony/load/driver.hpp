@@ -19,6 +19,7 @@
 #include "prony/load/message_feed.hpp"
 #include "prony/load/meters.hpp"
 #include "prony/load/worker.hpp"
+#include "prony/record/row_store.hpp"
 #include "prony/workload/schedule.hpp"
 
 namespace prony::load {
@@ -57,8 +58,7 @@ struct ClientMeters {
 };
 
 struct LoadResult {
-  std::vector<record::RequestRow> rows;    // by index
-  std::vector<core::Nanos> issue_lags_ns;  // beside rows; -1: never sent
+  record::RowStore rows;  // sealed
   ClientMeters client;
   core::Nanos t_start_ns = 0, t_end_ns = 0;
   bool interrupted = false;
@@ -72,6 +72,7 @@ class Driver {
     int threads = 1;
     std::vector<int> cores;  // pin loop i to cores[i]; empty: not pinned
     int64_t feed_budget_bytes = int64_t{64} << 20;
+    record::RowStore::Options rows;
   };
   using Progress = std::function<void(const LiveTotals&)>;
 
@@ -88,7 +89,7 @@ class Driver {
  private:
   LiveTotals live_totals(core::Nanos t_start_ns) const;
   void wait_for_workers(const std::function<void()>& every_tick);
-  LoadResult collect(core::Nanos t_start_ns);
+  LoadResult collect(core::Nanos t_start_ns, record::RowStore rows);
 
   Options options_;
   const std::atomic<bool>* interrupt_;

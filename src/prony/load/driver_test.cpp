@@ -31,6 +31,22 @@ std::vector<workload::ScheduleEntry> schedule(int64_t count, Nanos gap_ns) {
   return entries;
 }
 
+// What came back, with the rows at hand.
+struct Outcome {
+  explicit Outcome(LoadResult result)
+      : rows(record::all_rows(result.rows)),
+        client(std::move(result.client)),
+        t_start_ns(result.t_start_ns),
+        t_end_ns(result.t_end_ns),
+        interrupted(result.interrupted),
+        server(std::move(result.server)) {}
+  std::vector<record::RequestRow> rows;
+  ClientMeters client;
+  Nanos t_start_ns, t_end_ns;
+  bool interrupted;
+  std::string server;
+};
+
 // A driver on `address` with what tests vary.
 struct Rig {
   Rig(net::Origin origin, net::Address address) {
@@ -57,17 +73,17 @@ struct Rig {
     made.id = [](int64_t index) { return "r-" + std::to_string(index); };
     return made;
   }
-  LoadResult run(const Job& job_to_run, int64_t connections = 0) {
+  Outcome run(const Job& job_to_run, int64_t connections = 0) {
     Driver driver(options, &interrupt);
     if (connections > 0) driver.open_connections(connections);
-    return driver.run(job_to_run, nullptr);
+    return Outcome(driver.run(job_to_run, nullptr));
   }
 
   Driver::Options options;
   std::atomic<bool> interrupt{false};
 };
 
-std::map<Status, int> by_status(const LoadResult& result) {
+std::map<Status, int> by_status(const Outcome& result) {
   std::map<Status, int> counts;
   for (const auto& row : result.rows) ++counts[row.status];
   return counts;
@@ -95,7 +111,7 @@ TEST(Driver, OpenLoopKeepsTheScheduleAndTheTiming) {
     EXPECT_TRUE(row.tokens_per_event_exact);
     EXPECT_GE(*row.t_first_token_ns - *row.t_send_ns, 29 * kNanosPerMilli);
     EXPECT_LE(*row.t_first_event_ns, *row.t_first_token_ns);
-    EXPECT_GE(result.issue_lags_ns[i], 0);
+    EXPECT_GE(row.issue_lag_ns.value_or(-1), 0);
     ttft.push_back(static_cast<double>(*row.t_first_token_ns - *row.t_send_ns) / 1e6);
   }
   std::sort(ttft.begin(), ttft.end());
@@ -466,11 +482,11 @@ TEST(Driver, WarmUpAndLoadShareTheConnections) {
   auto job = rig.job(warm);
   job.closed_loop = true;
   job.max_concurrency = 1;
-  EXPECT_EQ(driver.run(job, nullptr).rows.size(), 3u);
+  EXPECT_EQ(driver.run(job, nullptr).rows.size(), 3);
   const auto entries = schedule(5, 10 * kNanosPerMilli);
   LiveTotals last;
-  const auto result =
-      driver.run(rig.job(entries), [&last](const LiveTotals& totals) { last = totals; });
+  const Outcome result(
+      driver.run(rig.job(entries), [&last](const LiveTotals& totals) { last = totals; }));
   EXPECT_EQ(result.rows.size(), 5u);
   // On a busy machine a request may still be under way when the next is due, which then opens its
   // own connection.
@@ -529,6 +545,55 @@ TEST(Driver, EnoughEndsTheSendingAndNothingElse) {
   EXPECT_LT(ended.load(), 300);
   EXPECT_FALSE(result.interrupted);
   EXPECT_LT(result.t_end_ns - result.t_start_ns, 5 * kNanosPerSecond);
+}
+
+TEST(Driver, RowsThatOutgrowMemoryComeBackFromTheFile) {
+  TestServer server([](TestServer& self, const net::HttpRequest& request,
+                       const std::shared_ptr<net::Exchange>& exchange) {
+    self.stream(request, exchange, kNanosPerMilli, 0, 3);
+  });
+  for (const int threads : {1, 2}) {
+    Rig rig(server);
+    rig.options.threads = threads;
+    rig.options.rows.folders = {::testing::TempDir()};
+    rig.options.rows.memory_bytes = 0;
+    rig.options.rows.block_bytes = 1000;
+    const auto entries = schedule(200, kNanosPerMilli / 4);
+    Driver driver(rig.options, &rig.interrupt);
+    driver.open_connections(20);
+    const auto result = driver.run(rig.job(entries), nullptr);
+    EXPECT_GT(result.rows.file_bytes(), 10'000);
+    EXPECT_TRUE(result.rows.status().ok());
+    const auto rows = record::all_rows(result.rows);
+    ASSERT_EQ(rows.size(), 200u);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].index, static_cast<int64_t>(i));
+      EXPECT_EQ(rows[i].status, Status::kOk) << rows[i].error;
+      EXPECT_EQ(rows[i].events.size(), 3u);
+    }
+  }
+}
+
+TEST(Driver, AFullDiskEndsTheRunAndKeepsItsRows) {
+  TestServer server([](TestServer& self, const net::HttpRequest& request,
+                       const std::shared_ptr<net::Exchange>& exchange) {
+    self.stream(request, exchange, kNanosPerMilli, 0, 3);
+  });
+  Rig rig(server);
+  rig.options.rows.folders = {::testing::TempDir() + "/no-such-folder"};
+  rig.options.rows.memory_bytes = 0;
+  rig.options.rows.block_bytes = 1000;
+  const auto entries = schedule(20'000, kNanosPerMilli);  // 20 s
+  Driver driver(rig.options, &rig.interrupt);
+  const auto result = driver.run(rig.job(entries), nullptr);
+  EXPECT_FALSE(result.interrupted);  // not by the user
+  ASSERT_FALSE(result.rows.status().ok());
+  EXPECT_THAT(result.rows.status().error().message, ::testing::HasSubstr("no-such-folder"));
+  EXPECT_LT(result.t_end_ns - result.t_start_ns, 10 * kNanosPerSecond);
+  const auto rows = record::all_rows(result.rows);
+  EXPECT_EQ(static_cast<int64_t>(rows.size()), result.rows.size());
+  ASSERT_GT(rows.size(), 5u);
+  EXPECT_EQ(rows.front().status, Status::kOk);
 }
 
 }  // namespace

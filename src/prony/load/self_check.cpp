@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "prony/record/row_metrics.hpp"
-#include "prony/stats/quantile.hpp"
 
 namespace prony::load {
 namespace {
@@ -44,25 +43,19 @@ Json shift_json(const std::optional<Shift>& shift) {
 
 // The two latencies that start on our side, and what of each is the client's.
 struct Shares {
-  std::vector<double> ttft, ttft_share, intended, intended_share;
+  ClientShift ttft, intended;
 };
 
-Shares shares_of(const LoadResult& load) {
-  Shares shares;
-  for (size_t i = 0; i < load.rows.size(); ++i) {
-    const auto& row = load.rows[i];
-    if (row.status != record::Status::kOk) continue;
-    const auto ttft = record::ttft_ms(row);
-    const auto intended = record::ttft_intended_ms(row);
-    if (!ttft || !intended) continue;
-    const bool one_write = row.input_tokens_asked <= kOneWriteTokens && row.t_sent_ns;
-    const double write = one_write ? to_ms(*row.t_sent_ns - *row.t_send_ns) : 0;
-    shares.ttft.push_back(*ttft);
-    shares.ttft_share.push_back(write);
-    shares.intended.push_back(*intended);
-    shares.intended_share.push_back(write + to_ms(std::max<core::Nanos>(0, load.issue_lags_ns[i])));
-  }
-  return shares;
+void add_row(const record::RequestRow& row, Shares& shares) {
+  if (row.status != record::Status::kOk) return;
+  const auto ttft = record::ttft_ms(row);
+  const auto intended = record::ttft_intended_ms(row);
+  if (!ttft || !intended) return;
+  const bool one_write = row.input_tokens_asked <= kOneWriteTokens && row.t_sent_ns;
+  const double write = one_write ? to_ms(*row.t_sent_ns - *row.t_send_ns) : 0;
+  shares.ttft.add(*ttft, write);
+  shares.intended.add(*intended,
+                      write + to_ms(std::max<core::Nanos>(0, row.issue_lag_ns.value_or(0))));
 }
 
 void check_shift(const std::optional<Shift>& shift, const char* name, const SelfCheckLimits& limits,
@@ -111,40 +104,38 @@ void check_counts(const ClientMeters& client, const SelfCheckLimits& limits,
 
 }  // namespace
 
-double highest_shown_quantile(size_t n) {
-  for (const double q : {0.99, 0.95, 0.90}) {
-    // As the record has it: ten samples beyond. The epsilon is for 200 * (1 - 0.95).
-    if (static_cast<double>(n) * (1 - q) >= 10 - 1e-9) return q;
+void ClientShift::add(double measured_ms, double share_ms) {
+  measured_.add(measured_ms);
+  corrected_.add(measured_ms - share_ms);
+}
+
+std::optional<Shift> ClientShift::finish() {
+  measured_.close();
+  corrected_.close();
+  const auto measured = measured_.finish(), corrected = corrected_.finish();
+  if (measured.n == 0) return std::nullopt;
+  // The highest that is shown, at most p99.
+  for (const auto& [q, percentile] : {std::pair{0.99, &record::LatencyStats::p99},
+                                      {0.95, &record::LatencyStats::p95},
+                                      {0.90, &record::LatencyStats::p90},
+                                      {0.75, &record::LatencyStats::p75}}) {
+    const auto value = measured.*percentile;
+    if (!value || (q == 0.75 && *measured.n < 4)) continue;
+    return Shift{q, *value, *value - *(corrected.*percentile)};
   }
-  return n >= 4 ? 0.75 : 0.5;
+  return Shift{0.5, *measured.p50, *measured.p50 - *corrected.p50};
 }
 
-std::optional<Shift> client_shift(std::span<const double> measured_ms,
-                                  std::span<const double> share_ms) {
-  if (measured_ms.empty()) return std::nullopt;
-  std::vector<double> measured(measured_ms.begin(), measured_ms.end());
-  std::vector<double> corrected(measured.size());
-  for (size_t i = 0; i < measured.size(); ++i) corrected[i] = measured[i] - share_ms[i];
-  std::sort(measured.begin(), measured.end());
-  std::sort(corrected.begin(), corrected.end());
-  Shift shift;
-  shift.quantile = highest_shown_quantile(measured.size());
-  shift.value_ms = stats::quantile_linear(measured, shift.quantile);
-  shift.shift_ms = shift.value_ms - stats::quantile_linear(corrected, shift.quantile);
-  return shift;
-}
-
-SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
-                       std::optional<double> steal_fraction, bool at_once,
-                       const SelfCheckLimits& limits) {
+SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client,
+                       const record::Metrics& metrics, std::optional<double> steal_fraction,
+                       bool at_once, const SelfCheckLimits& limits) {
   SelfCheck out;
-  const auto& client = load.client;
-  const auto shares = shares_of(load);
-  const auto ttft = client_shift(shares.ttft, shares.ttft_share);
-  const auto intended = client_shift(shares.intended, shares.intended_share);
+  Shares shares;
+  rows.for_each([&](const record::RequestRow& row) { add_row(row, shares); });
+  const auto ttft = shares.ttft.finish(), intended = shares.intended.finish();
   check_shift(ttft, "ttft_ms", limits, out.validity);
   if (at_once) {
-    const auto last = load.client.issue_lag_ns.quantile(1.0);
+    const auto last = client.issue_lag_ns.quantile(1.0);
     if (last && to_ms(static_cast<core::Nanos>(*last)) > limits.share_ms) {
       out.validity.warnings.push_back(fmt::format("sending everything at once took {:.2f} ms",
                                                   to_ms(static_cast<core::Nanos>(*last))));

@@ -7,12 +7,14 @@
 // Thread safety: pure functions.
 #pragma once
 #include <optional>
-#include <span>
 
 #include "prony/core/json.hpp"
 #include "prony/load/driver.hpp"
+#include "prony/record/latency_collector.hpp"
 #include "prony/record/metrics.hpp"
 #include "prony/record/record.hpp"
+#include "prony/record/row_source.hpp"
+#include "prony/record/summary.hpp"
 
 namespace prony::load {
 
@@ -24,16 +26,20 @@ struct SelfCheckLimits {
   double clock_step_ms = 1.0;
 };
 
-/// The highest percentile that n samples show (docs/metrics.md), 0.5 at least, 0.99 at most.
-double highest_shown_quantile(size_t n);
-
 /// How far the client moved a percentile: of `measured` against `measured - share`, element by
-/// element [ms]. nullopt if there are no samples.
+/// element [ms]. nullopt if there are no samples. Exact for the samples that a LatencyCollector
+/// keeps; beyond, both percentiles are within 0.1 %.
 struct Shift {
   double quantile = 0, value_ms = 0, shift_ms = 0;
 };
-std::optional<Shift> client_shift(std::span<const double> measured_ms,
-                                  std::span<const double> share_ms);
+class ClientShift {
+ public:
+  void add(double measured_ms, double share_ms);
+  std::optional<Shift> finish();
+
+ private:
+  record::LatencyCollector measured_{record::kExactValuesMax}, corrected_{record::kExactValuesMax};
+};
 
 struct SelfCheck {
   record::Validity validity;
@@ -41,8 +47,8 @@ struct SelfCheck {
 };
 /// `at_once`: everything was meant at one instant, which no client can keep, so the time that the
 /// sending took is a warning and no reason.
-SelfCheck check_client(const LoadResult& load, const record::Metrics& metrics,
-                       std::optional<double> steal_fraction, bool at_once,
-                       const SelfCheckLimits& limits = {});
+SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client,
+                       const record::Metrics& metrics, std::optional<double> steal_fraction,
+                       bool at_once, const SelfCheckLimits& limits = {});
 
 }  // namespace prony::load

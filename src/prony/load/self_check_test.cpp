@@ -11,9 +11,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// What a check looks at, with rows to change.
+struct Load {
+  std::vector<record::RequestRow> rows;
+  ClientMeters client;
+  SelfCheck check(std::optional<double> steal, bool at_once) const {
+    return check_client(record::RowSpan(rows), client, {}, steal, at_once);
+  }
+};
+
 // `n` completed requests: TTFT of 100 ms from the send, sent `lag` after the intention.
-LoadResult run_of(size_t n, core::Nanos lag_ns, core::Nanos write_ns = 10'000) {
-  LoadResult load;
+Load run_of(size_t n, core::Nanos lag_ns, core::Nanos write_ns = 10'000) {
+  Load load;
   for (size_t i = 0; i < n; ++i) {
     record::RequestRow row;
     row.index = static_cast<int64_t>(i);
@@ -24,16 +33,16 @@ LoadResult run_of(size_t n, core::Nanos lag_ns, core::Nanos write_ns = 10'000) {
     row.t_first_token_ns = *row.t_send_ns + 100'000'000;
     row.t_last_token_ns = row.t_first_token_ns;
     row.input_tokens_asked = 100;
+    row.issue_lag_ns = lag_ns;
     load.rows.push_back(row);
-    load.issue_lags_ns.push_back(lag_ns);
   }
   load.client.token_events = 10'000;
   load.client.loop_busy = {0.5};
   return load;
 }
 
-std::vector<std::string> reasons(const LoadResult& load, std::optional<double> steal = 0.0) {
-  const auto check = check_client(load, {}, steal, false);
+std::vector<std::string> reasons(const Load& load, std::optional<double> steal = 0.0) {
+  const auto check = load.check(steal, false);
   EXPECT_EQ(check.validity.valid, check.validity.reasons.empty());
   return check.validity.reasons;
 }
@@ -52,14 +61,14 @@ TEST(SelfCheck, LateSendsMoveTheIntendedTtft) {
 TEST(SelfCheck, ABurstCannotBeSentInNoTime) {
   auto load = run_of(1000, 5'000'000);
   load.client.issue_lag_ns.record(5'000'000);
-  const auto check = check_client(load, {}, 0.0, true);
+  const auto check = load.check(0.0, true);
   EXPECT_TRUE(check.validity.valid);
   EXPECT_THAT(check.validity.warnings, ElementsAre(HasSubstr("took 5.0")));
 }
 
 TEST(SelfCheck, AWaitForAPlaceIsNoLag) {
   auto load = run_of(1000, 50'000'000);  // a cap held every request back for 50 ms
-  std::fill(load.issue_lags_ns.begin(), load.issue_lags_ns.end(), 0);
+  for (auto& row : load.rows) row.issue_lag_ns = 0;
   EXPECT_THAT(reasons(load), IsEmpty());
 }
 
@@ -70,16 +79,25 @@ TEST(SelfCheck, SlowWritesMoveTtftItself) {
 }
 
 TEST(SelfCheck, TheHighestShownPercentileIsJudged) {
-  EXPECT_EQ(highest_shown_quantile(1), 0.5);
-  EXPECT_EQ(highest_shown_quantile(99), 0.75);
-  EXPECT_EQ(highest_shown_quantile(100), 0.90);
-  EXPECT_EQ(highest_shown_quantile(199), 0.90);
-  EXPECT_EQ(highest_shown_quantile(200), 0.95);
-  EXPECT_EQ(highest_shown_quantile(1000), 0.99);
-  EXPECT_EQ(highest_shown_quantile(100'000), 0.99);
+  for (const auto& [n, quantile] : {std::pair{1, 0.5},
+                                    {3, 0.5},
+                                    {4, 0.75},
+                                    {99, 0.75},
+                                    {100, 0.90},
+                                    {199, 0.90},
+                                    {200, 0.95},
+                                    {1000, 0.99},
+                                    {100'000, 0.99}}) {
+    ClientShift shift;
+    for (int i = 0; i < n; ++i) shift.add(100 + i, 2);
+    const auto found = shift.finish();
+    EXPECT_EQ(found->quantile, quantile) << n;
+    EXPECT_NEAR(found->shift_ms, 2, 1e-9) << n;
+  }
+  EXPECT_FALSE(ClientShift().finish().has_value());
   // One late request of twenty moves no percentile that twenty requests show.
   auto load = run_of(20, 0);
-  load.issue_lags_ns[3] = 30'000'000;
+  load.rows[3].issue_lag_ns = 30'000'000;
   load.rows[3].t_intended_ns -= 30'000'000;
   EXPECT_THAT(reasons(load), IsEmpty());
 }
@@ -116,14 +134,14 @@ TEST(SelfCheck, FailedRequestsAreNotJudged) {
   auto load = run_of(1000, 5'000'000);
   for (auto& row : load.rows) row.status = record::Status::kStreamError;
   EXPECT_THAT(reasons(load), IsEmpty());
-  const auto check = check_client(load, {}, 0.0, false);
+  const auto check = load.check(0.0, false);
   EXPECT_TRUE(check.client["ttft_share"].is_null());
 }
 
 TEST(SelfCheck, ClientSectionHoldsItsNumbers) {
   auto load = run_of(1000, 100'000);
   load.client.read_lag_ns.record(40'000);
-  const auto json = check_client(load, {}, 0.0, false).client;
+  const auto json = load.check(0.0, false).client;
   EXPECT_EQ(json["token_events"], 10'000);
   EXPECT_EQ(json["loop_busy"].dump(), "[0.5]");
   EXPECT_NEAR(json["read_lag_ms"]["p50"].get<double>(), 0.04, 0.001);

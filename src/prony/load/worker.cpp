@@ -90,7 +90,6 @@ void Worker::start_phase() {
   places_ = std::numeric_limits<int64_t>::max();
   if (phase_.max_in_flight) places_ = *phase_.max_in_flight;
   if (options_.connections_max > 0) places_ = std::min(places_, options_.connections_max);
-  result_.rows.reserve(static_cast<size_t>(std::min<int64_t>(count_, 1 << 20)));
   running_ = true;
   stopping_ = false;
   loop_.reset_occupancy();
@@ -249,11 +248,10 @@ void Worker::on_issued(Channel& channel) {
   LiveCounters::bump(meters_->live.sent);
 }
 
-void Worker::keep(record::RequestRow row, core::Nanos lag_ns) {
+void Worker::keep(const record::RequestRow& row) {
   LiveCounters::bump(row.status == Status::kOk ? meters_->live.completed : meters_->live.failed);
   if (phase_.on_row) phase_.on_row(row);
-  result_.rows.push_back(std::move(row));
-  result_.issue_lags_ns.push_back(lag_ns);
+  phase_.rows->append(row);
 }
 
 void Worker::on_finished(Channel& channel, record::RequestRow row, core::Nanos t_free_ns) {
@@ -261,7 +259,8 @@ void Worker::on_finished(Channel& channel, record::RequestRow row, core::Nanos t
   if (was_full && (!phase_.max_in_flight || places_ < *phase_.max_in_flight)) ++result_.held_back;
   --in_flight_;
   meters_->live.in_flight.store(in_flight_, std::memory_order_relaxed);
-  keep(std::move(row), channel.issue_lag_ns());
+  if (channel.issue_lag_ns() >= 0) row.issue_lag_ns = channel.issue_lag_ns();
+  keep(row);
   move_to(channel, channel.idle() ? &idle_ : &closed_);
   pump(was_full ? t_free_ns : 0);
 }
@@ -273,7 +272,7 @@ void Worker::give_up_unsent(Status status, std::string_view why) {
       auto row = new_row(entry_at(issued_), intended_ns(issued_));
       row.status = status;
       row.error = why;
-      keep(std::move(row), -1);
+      keep(row);
     }
   }
   count_ = due_ = issued_;
@@ -308,6 +307,7 @@ void Worker::end_phase_if_done() {
   if (!running_ || issued_ < count_ || in_flight_ > 0) return;
   running_ = false;
   arrival_timer_.cancel();
+  phase_.rows->flush();
   result_.occupancy = loop_.occupancy();
   result_.clock_step_max_ns = loop_.clock_step_max_ns();
   // Idle connections may still be lost: what is handed over must not change any more.

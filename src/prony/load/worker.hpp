@@ -1,6 +1,7 @@
 // Worker: one event loop that loads the endpoint with its share of a schedule: sends each request
 // when it is due (open loop) or when a place is free (closed loop), keeps a pool of connections,
-// ends what is overdue, and collects the rows. Workers share nothing but the MessageFeed.
+// ends what is overdue, and leaves the rows in the store. Workers share nothing but the MessageFeed
+// and the RowStore.
 //
 // A request is due at its intended instant; it is released when a place under max_in_flight is free
 // too; it is sent when its connection is there. Latencies can be taken from the first and the last.
@@ -20,6 +21,7 @@
 #include "prony/load/message_feed.hpp"
 #include "prony/load/meters.hpp"
 #include "prony/net/event_loop.hpp"
+#include "prony/record/row_store.hpp"
 #include "prony/workload/schedule.hpp"
 
 namespace prony::load {
@@ -45,15 +47,14 @@ struct Phase {
   core::Nanos t_start_ns = 0;            // instant 0 of the schedule
   core::Nanos t_stop_ns = 0;             // nothing is sent at or after it; 0: no such time
   MessageFeed* feed = nullptr;
+  record::RowStore::Appender* rows = nullptr;             // this worker's
   std::function<std::string(int64_t index)> id;           // X-Request-Id of a request
   std::function<void(const record::RequestRow&)> on_row;  // as it ends, on the loop; may be empty
 };
 
 /// What a worker brings back.
 struct WorkerResult {
-  std::vector<record::RequestRow> rows;    // in order of their end
-  std::vector<core::Nanos> issue_lags_ns;  // beside rows; -1: never sent
-  net::EventLoop::Occupancy occupancy;     // from t_start to the end of the phase
+  net::EventLoop::Occupancy occupancy;  // from t_start to the end of the phase
   core::Nanos clock_step_max_ns = 0;
   std::string server, prony_device;  // headers of the first answer
   int64_t connections_lost = 0;      // idle ones, closed by the server
@@ -102,7 +103,7 @@ class Worker final : private Channel::Owner {
   void end_phase_if_done();
   void check_deadlines();
   record::RequestRow new_row(const workload::ScheduleEntry& entry, core::Nanos t_intended_ns) const;
-  void keep(record::RequestRow row, core::Nanos lag_ns);
+  void keep(const record::RequestRow& row);
   int64_t entry_index(int64_t position) const { return phase_.first + position * phase_.stride; }
   const workload::ScheduleEntry& entry_at(int64_t position) const;
   core::Nanos intended_ns(int64_t position) const;

@@ -1,8 +1,11 @@
 #include "prony/record/latency_collector.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <tuple>
 
+#include "prony/core/check.hpp"
 #include "prony/record/row_metrics.hpp"
 
 namespace prony::record {
@@ -68,20 +71,43 @@ std::optional<double> LatencyCollector::quantile(double q) const {
   return stats::quantile_linear(values_, q);
 }
 
-std::optional<stats::Interval> LatencyCollector::interval(double q, double value,
-                                                          const Groups& groups) const {
+std::array<LatencyCollector::Level, LatencyCollector::kLevels.size()> LatencyCollector::levels() {
+  return std::apply(
+      [](auto... q) {
+        return std::array{Level{std::nullopt, stats::GroupedProportion(q)}...};
+      },
+      kLevels);
+}
+
+void LatencyCollector::close() {
+  PRONY_CHECK(!closed_, "closed twice");
+  closed_ = true;
+  std::sort(values_.begin(), values_.end());
+  for (size_t i = 0; i < levels_.size(); ++i) levels_[i].value = quantile(kLevels[i]);
+}
+
+void LatencyCollector::add_group(std::span<const double> values_ms) {
+  PRONY_CHECK(grouped_ && closed_, "groups follow the values");
+  std::array<int64_t, kLevels.size()> below{};
+  size_t known = 0;  // the levels that n shows; the later ones are not looked at
+  while (known < levels_.size() && levels_[known].value) ++known;
+  for (const double ms : values_ms) {
+    const double value =
+        histogram_ ? static_cast<double>(histogram_->reported(to_ns(ms))) / kNanosPerMs : ms;
+    for (size_t i = 0; i < known; ++i) below[i] += value <= *levels_[i].value;
+  }
+  for (size_t i = 0; i < known; ++i) {
+    levels_[i].groups.add(static_cast<int64_t>(values_ms.size()), below[i]);
+  }
+}
+
+std::optional<stats::Interval> LatencyCollector::interval(size_t level) const {
+  if (!levels_[level].value) return std::nullopt;
+  const double q = kLevels[level];
   const int64_t n = moments_.n();
   std::optional<stats::RankInterval> ranks;
-  if (groups) {
-    stats::GroupedProportion grouped(q);
-    const uint64_t bound_ns = to_ns(value);
-    groups([&](std::span<const double> group) {
-      const auto below = std::count_if(group.begin(), group.end(), [&](double ms) {
-        return histogram_ ? histogram_->reported(to_ns(ms)) <= bound_ns : ms <= value;
-      });
-      grouped.add(static_cast<int64_t>(group.size()), below);
-    });
-    const auto effective = grouped.effective_n();
+  if (grouped_) {
+    const auto effective = levels_[level].groups.effective_n();
     if (!effective) return std::nullopt;
     ranks = stats::quantile_ranks_effective(n, *effective, q);
   } else {
@@ -93,36 +119,28 @@ std::optional<stats::Interval> LatencyCollector::interval(double q, double value
   return stats::Interval{*lower, *upper};
 }
 
-LatencyStats LatencyCollector::finish(const Groups& groups) {
-  std::sort(values_.begin(), values_.end());
+LatencyStats LatencyCollector::finish() const {
+  PRONY_CHECK(closed_, "finish() before close()");
   LatencyStats out;
   out.n = moments_.n();
   out.mean = moments_.mean();
   out.sd = moments_.sd();
   out.min = moments_.min();
   out.max = moments_.max();
-  struct Level {
-    double q;
-    std::optional<double>& value;
-    std::optional<stats::Interval>* interval;
-  };
-  const Level levels[] = {{0.5, out.p50, &out.ci95.p50},       {0.75, out.p75, nullptr},
-                          {0.9, out.p90, &out.ci95.p90},       {0.95, out.p95, &out.ci95.p95},
-                          {0.99, out.p99, &out.ci95.p99},      {0.999, out.p999, &out.ci95.p999},
-                          {0.9999, out.p9999, &out.ci95.p9999}};
-  for (const auto& level : levels) {
-    level.value = quantile(level.q);
-    if (level.value && level.interval != nullptr) {
-      *level.interval = interval(level.q, *level.value, groups);
-    }
+  // In the order of kLevels.
+  auto& ci = out.ci95;
+  const std::pair<std::optional<double>*, std::optional<stats::Interval>*> targets[] = {
+      {&out.p50, &ci.p50}, {&out.p75, nullptr},   {&out.p90, &ci.p90},    {&out.p95, &ci.p95},
+      {&out.p99, &ci.p99}, {&out.p999, &ci.p999}, {&out.p9999, &ci.p9999}};
+  static_assert(std::size(targets) == kLevels.size());
+  for (size_t i = 0; i < kLevels.size(); ++i) {
+    auto& value = *targets[i].first;
+    value = levels_[i].value;
+    if (targets[i].second != nullptr) *targets[i].second = interval(i);
+    // A bucket may end above the largest sample; the report must not show p99.9 above the maximum.
+    if (value && histogram_) value = std::min(*value, *out.max);
   }
-  out.ci95.mean = series_.interval();
-  // A bucket may end above the largest sample; the report must not show p99.9 above the maximum.
-  if (histogram_) {
-    for (const auto& level : levels) {
-      if (level.value) level.value = std::min(*level.value, *out.max);
-    }
-  }
+  ci.mean = series_.interval();
   return out;
 }
 

@@ -3,8 +3,8 @@
 // tokens needs no memory per token.
 // Thread safety: none.
 #pragma once
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -13,12 +13,16 @@
 #include "prony/stats/batch_ratio.hpp"
 #include "prony/stats/histogram.hpp"
 #include "prony/stats/moments.hpp"
+#include "prony/stats/quantile.hpp"
 
 namespace prony::record {
 
 class LatencyCollector {
  public:
-  explicit LatencyCollector(int64_t exact_values_max) : exact_values_max_(exact_values_max) {}
+  /// `grouped`: values come in groups that hang together, so the intervals need add_group();
+  /// otherwise the values are independent.
+  explicit LatencyCollector(int64_t exact_values_max, bool grouped = false)
+      : exact_values_max_(exact_values_max), grouped_(grouped) {}
 
   void add(double ms);
   void add(const std::optional<double>& ms) {
@@ -29,23 +33,35 @@ class LatencyCollector {
 
   // The interval of the mean takes the order of the calls for the order of the requests.
 
-  /// Calls its argument once a group of values that hang together (the gaps of one stream).
-  using Groups = std::function<void(const std::function<void(std::span<const double>)>&)>;
-  /// Ends the collection: values are sorted in place. With `groups`, which must yield the same
-  /// values again, the intervals allow for dependence within a group; without, values are
-  /// independent.
-  LatencyStats finish(const Groups& groups = {});
+  /// Ends the adding of values, which are sorted in place.
+  void close();
+  /// After close(), of a collector of groups (checked): every value again, a group of values that
+  /// hang together (the gaps of one stream) at a time.
+  void add_group(std::span<const double> values_ms);
+  /// After close() and the groups (checked).
+  LatencyStats finish() const;
 
   bool approximate() const { return histogram_.has_value(); }
 
  private:
+  static constexpr std::array kLevels = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999};
+  // A quantile, and what the groups say of it.
+  struct Level {
+    std::optional<double> value;
+    stats::GroupedProportion groups;
+  };
+  static std::array<Level, kLevels.size()> levels();
+
   std::optional<double> quantile(double q) const;
-  std::optional<stats::Interval> interval(double q, double value, const Groups& groups) const;
+  std::optional<stats::Interval> interval(size_t level) const;
   std::optional<double> value_at_rank(int64_t rank) const;
   void to_histogram();
   void keep(double ms);
 
   int64_t exact_values_max_;
+  bool grouped_;
+  bool closed_ = false;
+  std::array<Level, kLevels.size()> levels_ = levels();
   std::vector<double> values_;
   std::optional<stats::Histogram> histogram_;  // of ns
   stats::Moments moments_;

@@ -82,6 +82,9 @@ struct RequestRow {
   bool tokens_per_event_exact = false;  // every event's count is known, so ITL is per token
   int32_t merged_events = 0;            // events that shared a kernel read with a later one
   std::optional<core::Nanos> read_lag_max_ns;  // largest user - kernel stamp of this request
+  /// How long after it was free to go the request left, without its handshake: the client's own
+  /// part of the wait. Unset: never sent, or simulated.
+  std::optional<core::Nanos> issue_lag_ns;
 
   std::string text, reasoning, tool_calls;  // kept only with --save-text
 

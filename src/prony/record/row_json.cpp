@@ -50,6 +50,8 @@ void visit_row_fields(Row& row, Visitor& v) {
   v.field("tokens_per_event_exact", row.tokens_per_event_exact);
   v.field("merged_events", row.merged_events);
   v.field("read_lag_max_ns", row.read_lag_max_ns);
+  // Younger than the first files: always written, not missed on reading.
+  v.added("issue_lag_ns", row.issue_lag_ns);
 }
 
 struct RowWriter {
@@ -65,6 +67,10 @@ struct RowWriter {
   template <class T>
   void field(const char* key, const std::optional<T>& value) {
     json[key] = value ? Json(*value) : Json(nullptr);
+  }
+  template <class T>
+  void added(const char* key, const T& value) {
+    field(key, value);
   }
   void nullable_text(const char* key, const std::string& text) {
     json[key] = text.empty() ? Json(nullptr) : Json(text);
@@ -125,6 +131,11 @@ struct RowSchema {
   void field(const char* key, const std::optional<T>&) {
     add(key, {{"type", {SchemaType<T>::kName, "null"}}});
   }
+  template <class T>
+  void added(const char* key, const T& value) {
+    field(key, value);
+    required.erase(required.size() - 1);
+  }
   void nullable_text(const char* key, const std::string&) {
     add(key, {{"type", {"string", "null"}}});
   }
@@ -164,6 +175,10 @@ class RowReader {
     if (json == nullptr || json->is_null()) return;
     out.emplace();
     read_integer(key, *json, *out);
+  }
+  template <class T>
+  void added(const char* key, T& out) {
+    if (json_.contains(key)) field(key, out);
   }
   void nullable_text(const char* key, std::string& out) {
     const auto* json = at(key);

@@ -25,11 +25,10 @@ Result<void> RowsWriter::commit() {
   return file_.commit();
 }
 
-Result<void> write_rows(const std::string& path, const std::vector<RequestRow>& rows,
-                        const RowFormat& format) {
+Result<void> write_rows(const std::string& path, const RowSource& rows, const RowFormat& format) {
   auto writer = RowsWriter::create(path, format);
   if (!writer) return writer.error();
-  for (const auto& row : rows) writer->append(row);
+  rows.for_each([&](const RequestRow& row) { writer->append(row); });
   return writer->commit();
 }
 

@@ -12,6 +12,7 @@
 #include "prony/core/json.hpp"
 #include "prony/core/result.hpp"
 #include "prony/record/request_row.hpp"
+#include "prony/record/row_source.hpp"
 
 namespace prony::record {
 
@@ -44,8 +45,7 @@ class RowsWriter {
   RowFormat format_;
 };
 
-Result<void> write_rows(const std::string& path, const std::vector<RequestRow>& rows,
-                        const RowFormat& format);
+Result<void> write_rows(const std::string& path, const RowSource& rows, const RowFormat& format);
 /// Error: as read_file, or the first bad line as "PATH:LINE: ...".
 Result<std::vector<RequestRow>> read_rows(const std::string& path);
 

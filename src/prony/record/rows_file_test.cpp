@@ -74,13 +74,14 @@ TEST(RowsFile, GoldenLine) {
       R"("t_last_token_ns":1070050000,"t_done_ns":1070050000,"t_close_ns":1071000000,)"
       R"("ttft_ms":50.0,"tpot_ms":5.0,"e2e_ms":70.0,"t_connect_begin_ns":null,)"
       R"("t_first_output_ns":1050050000,"first_event_tokens":1,"tokens_per_event_exact":true,)"
-      R"("merged_events":0,"read_lag_max_ns":11000})");
+      R"("merged_events":0,"read_lag_max_ns":11000,"issue_lag_ns":null})");
 }
 
 TEST(RowsFile, DetailAndTextComeLast) {
   const auto text = line(sample(), {.detailed = true, .text = true});
   EXPECT_THAT(text,
-              ::testing::EndsWith(R"("read_lag_max_ns":11000,"events":[[1050050000,1050060000,1],)"
+              ::testing::EndsWith(R"("read_lag_max_ns":11000,"issue_lag_ns":null,)"
+                                  R"("events":[[1050050000,1050060000,1],)"
                                   R"([1070050000,1070061000,4]],"text":"Hello","reasoning":"",)"
                                   R"("tool_calls":""})"));
 }
@@ -104,13 +105,14 @@ TEST(RowsFile, RoundTripOfRandomRows) {
   rows[0].t_intended_ns = INT64_MAX - 1;
   rows[0].status = Status::kUnfinished;
   rows[1].id = "odd \" \\ \n \u2028 \x7f id";
-  ASSERT_TRUE(write_rows(folder.file("full"), rows, {.detailed = true, .text = true}).ok());
+  ASSERT_TRUE(
+      write_rows(folder.file("full"), RowSpan(rows), {.detailed = true, .text = true}).ok());
   const auto read = read_rows(folder.file("full"));
   ASSERT_TRUE(read.ok()) << read.error().message;
   ASSERT_EQ(*read, rows);
 
   // Without events and text everything else comes back, and with it every per-request metric.
-  ASSERT_TRUE(write_rows(folder.file("plain"), rows, {}).ok());
+  ASSERT_TRUE(write_rows(folder.file("plain"), RowSpan(rows), {}).ok());
   const auto plain = read_rows(folder.file("plain"));
   ASSERT_TRUE(plain.ok()) << plain.error().message;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -131,8 +133,8 @@ TEST(RowsFile, AppearsOnlyWhenCommitted) {
     writer.append(sample());
   }
   EXPECT_FALSE(std::filesystem::exists(folder.file("rows")));
-  EXPECT_FALSE(write_rows(folder.file("no/such/folder"), {}, {}).ok());
-  ASSERT_TRUE(write_rows(folder.file("empty"), {}, {}).ok());
+  EXPECT_FALSE(write_rows(folder.file("no/such/folder"), RowSpan({}), {}).ok());
+  ASSERT_TRUE(write_rows(folder.file("empty"), RowSpan({}), {}).ok());
   EXPECT_TRUE(read_rows(folder.file("empty")).value().empty());
 }
 
@@ -140,7 +142,7 @@ TEST(RowsFile, InvalidUtf8IsReplacedNotRefused) {
   auto row = sample();
   row.text = "half \xe2\x82";
   const Folder folder;
-  ASSERT_TRUE(write_rows(folder.file("rows"), {row}, {.text = true}).ok());
+  ASSERT_TRUE(write_rows(folder.file("rows"), RowSpan({&row, 1}), {.text = true}).ok());
   EXPECT_THAT(read_rows(folder.file("rows")).value()[0].text,
               ::testing::StartsWith("half \xef\xbf\xbd"));
 }
@@ -196,6 +198,9 @@ TEST(RowsFile, SaysWhatIsWrong) {
             "f.jsonl:7: /events/1/0: found 4, expected at or after the event before, 5");
   EXPECT_EQ(with("events", Json::array({Json::array({5, 6, -1})})),
             "f.jsonl:7: /events/0/2: found -1, expected at least 0");
+  auto older = good;
+  older.erase("issue_lag_ns");  // written before it was there
+  EXPECT_TRUE(row_from_json(older, "f.jsonl:7").ok());
   auto missing = good;
   missing.erase("t_done_ns");
   EXPECT_EQ(error_of(missing), "f.jsonl:7: /t_done_ns: missing");

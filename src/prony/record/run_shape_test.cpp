@@ -164,7 +164,7 @@ TEST(SteadyWindow, WarmUpIsReportedAndOnlyCutWhenAsked) {
   EXPECT_EQ(cut.attempted, 440);
   EXPECT_EQ(cut.window_rule, "steady");
   EXPECT_NEAR(*cut.ttft_ms.max, 100, 30);
-  EXPECT_EQ(measurement_window(rows, trimming).begin_ns, 3000 * kMs);
+  EXPECT_EQ(measurement_window(RowSpan(rows), trimming).begin_ns, 3000 * kMs);
   // A given window is the user's word.
   SummaryOptions given = trimming;
   given.window_begin_ns = 1000 * kMs;
@@ -216,7 +216,7 @@ TEST(RunShapeProperty, AgreesWithBruteForce) {
     options.open_loop = rng.below(2) == 0;
     if (rng.below(2) == 0) options.goodput.ttft_ms = 60;
     const auto metrics = summarize(rows, options);
-    const auto window = measurement_window(rows, options);
+    const auto window = measurement_window(RowSpan(rows), options);
 
     std::map<std::string, int64_t> errors;
     int64_t attempted = 0, run = 0, longest = 0;

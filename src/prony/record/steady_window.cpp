@@ -18,15 +18,13 @@ struct Judged {
   double ms;
 };
 
-std::vector<Judged> judged_series(std::span<const RequestRow> rows, const Window& whole,
-                                  bool open_loop) {
+std::vector<Judged> judged_series(const RowSource& rows, const Window& whole, bool open_loop) {
   std::vector<Judged> series;
-  for (const auto& row : rows) {
-    if (row.status != Status::kOk) continue;
-    if (row.t_intended_ns < whole.begin_ns || row.t_intended_ns > whole.end_ns) continue;
+  rows.for_each([&](const RequestRow& row) {
+    if (row.status != Status::kOk || !whole.holds(row.t_intended_ns)) return;
     const auto ms = judged_latency_ms(row, open_loop);
     if (ms) series.push_back({row.t_intended_ns, row.index, *ms});
-  }
+  });
   std::sort(series.begin(), series.end(), [](const Judged& a, const Judged& b) {
     return std::tie(a.t_intended_ns, a.index) < std::tie(b.t_intended_ns, b.index);
   });
@@ -39,7 +37,7 @@ std::optional<double> judged_latency_ms(const RequestRow& row, bool open_loop) {
   return open_loop ? ttft_intended_ms(row) : e2e_ms(row);
 }
 
-SteadyWindow steady_window(std::span<const RequestRow> rows, const Window& whole,
+SteadyWindow steady_window(const RowSource& rows, const Window& whole,
                            const SummaryOptions& options) {
   SteadyWindow out{whole, std::nullopt};
   const auto series = judged_series(rows, whole, options.open_loop);

@@ -3,7 +3,6 @@
 // docs/metrics.md, "Steady state". Thread safety: pure functions.
 #pragma once
 #include <optional>
-#include <span>
 
 #include "prony/record/summary.hpp"
 
@@ -20,7 +19,7 @@ struct SteadyWindow {
 };
 /// `whole` is the window as the rules give it. Finds the warm-up in any case; `window` differs from
 /// `whole` only where options.steady_part_only asks for it.
-SteadyWindow steady_window(std::span<const RequestRow> rows, const Window& whole,
+SteadyWindow steady_window(const RowSource& rows, const Window& whole,
                            const SummaryOptions& options);
 
 }  // namespace prony::record

@@ -20,26 +20,6 @@ double seconds_from(core::Nanos origin_ns, core::Nanos at_ns) {
   return static_cast<double>(at_ns - origin_ns) / 1e9;
 }
 
-CdfPoints cdf_of(const std::vector<const RequestRow*>& rows,
-                 std::optional<double> (*value_ms)(const RequestRow&)) {
-  Distribution distribution;
-  for (const RequestRow* row : rows) {
-    if (const auto value = value_ms(*row)) distribution.add(*value);
-  }
-  return distribution.points(kCdfPointsMax);
-}
-
-CdfPoints itl_cdf(const std::vector<const RequestRow*>& rows) {
-  Distribution distribution;
-  std::vector<double> gaps;
-  for (const RequestRow* row : rows) {
-    gaps.clear();
-    record::append_itl_ms(*row, gaps);
-    for (const double gap : gaps) distribution.add(gap);
-  }
-  return distribution.points(kCdfPointsMax);
-}
-
 Json cdf_to_json(const CdfFigure& figure) {
   Json marks = Json::array();
   const auto mark = [&](const char* name, std::optional<double> x, double p) {
@@ -54,29 +34,20 @@ Json cdf_to_json(const CdfFigure& figure) {
 
 }  // namespace
 
-Population population(std::span<const RequestRow> rows, const record::Metrics& metrics,
+Population population(const record::RowSource& rows, const record::Metrics& metrics,
                       const std::optional<record::SummaryOptions>& summary) {
   Population result;
-  if (!rows.empty()) {
-    if (summary) {
-      result.window = record::measurement_window(rows, *summary);
-    } else {
-      record::SummaryOptions guess;
-      guess.open_loop = metrics.window_rule == "arrivals";
-      const auto window = record::measurement_window(rows, guess);
-      const double length_s = seconds_from(window.begin_ns, window.end_ns);
-      if (metrics.window_s && std::abs(length_s - *metrics.window_s) <= 1e-6 * (1 + length_s)) {
-        result.window = window;
-      }
-    }
+  if (rows.empty()) return result;
+  if (summary) {
+    result.window = record::measurement_window(rows, *summary);
+    return result;
   }
-  for (const auto& row : rows) {
-    if (result.window && (row.t_intended_ns < result.window->begin_ns ||
-                          row.t_intended_ns > result.window->end_ns)) {
-      continue;
-    }
-    result.attempted.push_back(&row);
-    if (row.status == record::Status::kOk) result.completed.push_back(&row);
+  record::SummaryOptions guess;
+  guess.open_loop = metrics.window_rule == "arrivals";
+  const auto window = record::measurement_window(rows, guess);
+  const double length_s = seconds_from(window.begin_ns, window.end_ns);
+  if (metrics.window_s && std::abs(length_s - *metrics.window_s) <= 1e-6 * (1 + length_s)) {
+    result.window = window;
   }
   return result;
 }
@@ -87,15 +58,36 @@ bool Figures::any() const {
                      [](const auto& figure) { return figure.points.n > 0; });
 }
 
-Figures make_figures(std::span<const RequestRow> rows, const Population& population,
+Figures make_figures(const record::RowSource& rows, const Population& population,
                      const record::Metrics& metrics) {
   Figures figures;
-  const auto& completed = population.completed;
-  figures.cdf.push_back({"ttft", "TTFT", &metrics.ttft_ms, cdf_of(completed, record::ttft_ms)});
-  figures.cdf.push_back({"tpot", "TPOT", &metrics.tpot_ms, cdf_of(completed, record::tpot_ms)});
-  figures.cdf.push_back({"itl", "ITL", &metrics.itl_ms, itl_cdf(completed)});
-  figures.cdf.push_back({"e2e", "E2E", &metrics.e2e_ms, cdf_of(completed, record::e2e_ms)});
-  figures.scatter = scatter(completed, kScatterPointsMax);
+  Distribution ttft, tpot, itl, e2e;
+  ScatterSample scatter(kScatterPointsMax);
+  std::vector<double> gaps;
+  const auto add = [](Distribution& distribution, std::optional<double> value_ms) {
+    if (value_ms) distribution.add(*value_ms);
+  };
+  rows.for_each([&](const RequestRow& row) {
+    if (!population.holds(row)) return;
+    if (row.status != record::Status::kOk) {
+      if (!row.error.empty()) {
+        figures.first_errors.try_emplace(record::status_name(row.status), row.error);
+      }
+      return;
+    }
+    add(ttft, record::ttft_ms(row));
+    add(tpot, record::tpot_ms(row));
+    add(e2e, record::e2e_ms(row));
+    gaps.clear();
+    record::append_itl_ms(row, gaps);
+    for (const double gap : gaps) itl.add(gap);
+    scatter.add(row);
+  });
+  figures.cdf.push_back({"ttft", "TTFT", &metrics.ttft_ms, ttft.points(kCdfPointsMax)});
+  figures.cdf.push_back({"tpot", "TPOT", &metrics.tpot_ms, tpot.points(kCdfPointsMax)});
+  figures.cdf.push_back({"itl", "ITL", &metrics.itl_ms, itl.points(kCdfPointsMax)});
+  figures.cdf.push_back({"e2e", "E2E", &metrics.e2e_ms, e2e.points(kCdfPointsMax)});
+  figures.scatter = scatter.finish();
   figures.timeline = timeline(rows, kBucketsMax);
   return figures;
 }

@@ -2,14 +2,14 @@
 // web/src/data.ts). Shows the record's own population: requests meant to start inside the window.
 // Thread safety: values and pure functions.
 #pragma once
+#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "prony/core/json.hpp"
 #include "prony/record/record.hpp"
-#include "prony/record/request_row.hpp"
+#include "prony/record/row_source.hpp"
 #include "prony/record/summary.hpp"
 #include "prony/report/series.hpp"
 
@@ -18,10 +18,12 @@ namespace prony::report {
 /// The rows that the record's metrics speak of.
 struct Population {
   std::optional<record::Window> window;  // nullopt: not known, then every row counts
-  std::vector<const record::RequestRow*> attempted, completed;
+  bool holds(const record::RequestRow& row) const {
+    return !window || window->holds(row.t_intended_ns);
+  }
 };
 /// `summary` nullopt: inferred, see Options of report.hpp.
-Population population(std::span<const record::RequestRow> rows, const record::Metrics& metrics,
+Population population(const record::RowSource& rows, const record::Metrics& metrics,
                       const std::optional<record::SummaryOptions>& summary);
 
 struct CdfFigure {
@@ -35,10 +37,11 @@ struct Figures {
   std::vector<CdfFigure> cdf;  // TTFT, TPOT, ITL, E2E, always all four
   Scatter scatter;
   std::optional<Timeline> timeline;
+  std::map<std::string, std::string> first_errors;  // status -> message of the first such request
   bool any() const;
 };
 /// `metrics` must outlive the result.
-Figures make_figures(std::span<const record::RequestRow> rows, const Population& population,
+Figures make_figures(const record::RowSource& rows, const Population& population,
                      const record::Metrics& metrics);
 
 core::Json figures_to_json(const Figures& figures, const Population& population);

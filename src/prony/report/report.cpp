@@ -55,8 +55,8 @@ bool has_figures() {
   return !assets().script.empty();
 }
 
-Result<std::string> render_html(const record::Record& record,
-                                std::span<const record::RequestRow> rows, const Options& options) {
+Result<std::string> render_html(const record::Record& record, const record::RowSource& rows,
+                                const Options& options) {
   const Population members = population(rows, record.metrics, options.summary);
   const Page page = {record, !rows.empty(), members, make_figures(rows, members, record.metrics)};
   Html html;
@@ -99,7 +99,7 @@ Result<std::string> render_html(const record::Record& record,
 }
 
 Result<void> write_html(const std::string& path, const record::Record& record,
-                        std::span<const record::RequestRow> rows, const Options& options) {
+                        const record::RowSource& rows, const Options& options) {
   const auto text = render_html(record, rows, options);
   if (!text) return text.error();
   return core::write_file_atomic(path, *text);

@@ -6,12 +6,11 @@
 // Thread safety: pure functions.
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
 
 #include "prony/core/result.hpp"
 #include "prony/record/record.hpp"
-#include "prony/record/request_row.hpp"
+#include "prony/record/row_source.hpp"
 #include "prony/record/summary.hpp"
 
 namespace prony::report {
@@ -28,11 +27,11 @@ struct Options {
 /// every figure but the one of ITL. Pages stay small at any number of rows: series are thinned, and
 /// each figure says how many of its points it shows.
 /// Error: kFailed if the record holds a number that is not finite.
-Result<std::string> render_html(const record::Record& record,
-                                std::span<const record::RequestRow> rows, const Options& options);
+Result<std::string> render_html(const record::Record& record, const record::RowSource& rows,
+                                const Options& options);
 /// render_html into a file that appears as a whole or not at all.
 Result<void> write_html(const std::string& path, const record::Record& record,
-                        std::span<const record::RequestRow> rows, const Options& options);
+                        const record::RowSource& rows, const Options& options);
 
 /// False if this program was built without the figures (PRONY_WEB=OFF, or npm out of reach).
 bool has_figures();

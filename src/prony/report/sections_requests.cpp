@@ -44,16 +44,6 @@ std::string share_text(int64_t count, std::optional<int64_t> of) {
   return format_percent(static_cast<double>(count) / static_cast<double>(*of));
 }
 
-// The first message of each status, in the order of the schedule.
-std::map<std::string, std::string> first_messages(const Population& population) {
-  std::map<std::string, std::string> messages;
-  for (const auto* row : population.attempted) {
-    if (row->status == record::Status::kOk || row->error.empty()) continue;
-    messages.try_emplace(record::status_name(row->status), row->error);
-  }
-  return messages;
-}
-
 void write_tally(Html& html, const char* name, const record::TokenTally& tally) {
   html.raw("<tr><th scope=\"row\">").text(name).raw("</th>");
   count_cell(html, tally.requests);
@@ -91,7 +81,7 @@ void write_errors(Html& html, const Page& page) {
   count_cell(html, m.completed);
   html.raw("<td class=\"num\">").text(share_text(m.completed.value_or(0), m.attempted));
   html.raw("</td><td class=\"meaning\">whole answer with its end marker</td><td></td></tr>\n");
-  const auto messages = first_messages(page.population);
+  const auto& messages = page.figures.first_errors;
   for (const auto& [status, count] : m.errors) {
     html.raw("<tr class=\"bad\"><th scope=\"row\">").text(shorten(status, 40)).raw("</th>");
     count_cell(html, count);

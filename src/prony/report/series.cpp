@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "prony/core/check.hpp"
-#include "prony/core/rng.hpp"
 #include "prony/record/row_metrics.hpp"
 
 namespace prony::report {
@@ -209,14 +209,15 @@ CdfPoints Distribution::points(size_t points_max) {
   return result;
 }
 
-std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t buckets_max) {
+std::optional<Timeline> timeline(const record::RowSource& rows, size_t buckets_max) {
   PRONY_CHECK(buckets_max >= 1);
   if (rows.empty()) return std::nullopt;
-  core::Nanos begin = rows.front().t_intended_ns, end = begin;
-  for (const auto& row : rows) {
+  core::Nanos begin = std::numeric_limits<core::Nanos>::max();
+  core::Nanos end = std::numeric_limits<core::Nanos>::min();
+  rows.for_each([&](const RequestRow& row) {
     begin = std::min(begin, row.t_intended_ns);
     end = std::max(end, record::last_stamp_ns(row));
-  }
+  });
   if (end <= begin) return std::nullopt;
   const auto most = static_cast<core::Nanos>(buckets_max);
   const core::Nanos width = nice_width_ns((end - begin + most - 1) / most);
@@ -224,7 +225,7 @@ std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t bucket
 
   Buckets tokens(begin, width, count), flight_ns(begin, width, count), failed(begin, width, count);
   std::vector<std::pair<core::Nanos, int>> changes;
-  for (const auto& row : rows) {
+  rows.for_each([&](const RequestRow& row) {
     add_tokens(row, tokens);
     const core::Nanos done = record::flight_end_ns(row);
     if (row.t_send_ns && done > *row.t_send_ns) {
@@ -233,7 +234,7 @@ std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t bucket
       changes.emplace_back(done, -1);
     }
     if (row.status != Status::kOk) failed.add(done, 1);
-  }
+  });
   Timeline result;
   result.origin_ns = begin;
   result.bucket_s = static_cast<double>(width) / 1e9;
@@ -244,36 +245,44 @@ std::optional<Timeline> timeline(std::span<const RequestRow> rows, size_t bucket
   return result;
 }
 
-Scatter scatter(std::span<const RequestRow* const> completed, size_t points_max) {
+ScatterSample::ScatterSample(size_t points_max)
+    : sample_max_(points_max - kSlowestKept), rng_(kSampleSeed) {
   PRONY_CHECK(points_max > kSlowestKept);
-  struct Point {
-    double x, y;
-  };
-  std::vector<Point> points;
-  Scatter result;
+}
+
+void ScatterSample::add(const RequestRow& completed) {
   // One axis, one meaning: the length asked for, unless the server counted every prompt.
-  result.server_count = !completed.empty() &&
-                        std::all_of(completed.begin(), completed.end(),
-                                    [](const auto* row) { return row->prompt_tokens.has_value(); });
-  for (const RequestRow* row : completed) {
-    const auto ttft = record::ttft_ms(*row);
-    if (!ttft) continue;
-    const int32_t input = result.server_count ? *row->prompt_tokens : row->input_tokens_asked;
-    points.push_back({static_cast<double>(input), round_ms(*ttft)});
+  counted_ = counted_ && completed.prompt_tokens.has_value();
+  const auto ttft = record::ttft_ms(completed);
+  if (!ttft) return;
+  ++n_;
+  Point point = {static_cast<double>(completed.input_tokens_asked),
+                 static_cast<double>(completed.prompt_tokens.value_or(0)), round_ms(*ttft)};
+  slowest_.push_back(point);
+  std::push_heap(slowest_.begin(), slowest_.end());
+  if (slowest_.size() <= kSlowestKept) return;
+  std::pop_heap(slowest_.begin(), slowest_.end());
+  point = slowest_.back();
+  slowest_.pop_back();
+  // The rest pass here one by one; each stays with the same probability (Vitter's algorithm R, ACM
+  // TOMS 11(1), 1985).
+  ++sampled_;
+  if (sample_.size() < sample_max_) {
+    sample_.push_back(point);
+  } else if (const auto place = rng_.below(static_cast<uint64_t>(sampled_)); place < sample_max_) {
+    sample_[place] = point;
   }
-  result.n = static_cast<int64_t>(points.size());
-  if (points.size() > points_max) {
-    const auto slower = [](const Point& a, const Point& b) { return a.y > b.y; };
-    std::nth_element(points.begin(), points.begin() + kSlowestKept, points.end(), slower);
-    core::Rng rng(kSampleSeed);
-    for (size_t i = kSlowestKept; i < points_max; ++i) {
-      std::swap(points[i], points[i + rng.below(points.size() - i)]);
+}
+
+Scatter ScatterSample::finish() const {
+  Scatter result;
+  result.n = n_;
+  result.server_count = counted_ && n_ > 0;
+  for (const auto* points : {&slowest_, &sample_}) {
+    for (const auto& point : *points) {
+      result.input_tokens.push_back(result.server_count ? point.counted : point.asked);
+      result.ttft_ms.push_back(point.ttft_ms);
     }
-    points.resize(points_max);
-  }
-  for (const auto& point : points) {
-    result.input_tokens.push_back(point.x);
-    result.ttft_ms.push_back(point.y);
   }
   return result;
 }

@@ -4,12 +4,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "prony/core/clock.hpp"
+#include "prony/core/rng.hpp"
 #include "prony/record/request_row.hpp"
+#include "prony/record/row_source.hpp"
+#include "prony/record/summary.hpp"
 #include "prony/stats/histogram.hpp"
 
 namespace prony::report {
@@ -27,8 +29,8 @@ struct CdfPoints {
 class Distribution {
  public:
   /// Beyond `exact_values_max` values a histogram takes over: 10^5 requests of 500 tokens are half
-  /// a gigabyte of gaps.
-  explicit Distribution(size_t exact_values_max = 4'000'000);
+  /// a gigabyte of gaps. The record's own limit.
+  explicit Distribution(size_t exact_values_max = record::kExactValuesMax);
   void add(double value_ms);  // >= 0; a negative value counts as 0
   int64_t n() const { return n_; }
   /// At most about `points_max` (>= 16, checked) points, evenly spaced in rank, denser in the upper
@@ -55,7 +57,7 @@ struct Timeline {
   std::vector<double> failed_per_s;  // by last stamp
 };
 /// nullopt if there are no rows or the run took no time. At most `buckets_max` buckets.
-std::optional<Timeline> timeline(std::span<const record::RequestRow> rows, size_t buckets_max);
+std::optional<Timeline> timeline(const record::RowSource& rows, size_t buckets_max);
 
 /// TTFT against input length of completed requests.
 struct Scatter {
@@ -63,9 +65,27 @@ struct Scatter {
   std::vector<double> input_tokens, ttft_ms;
   bool server_count = false;  // every x is the server's own count, not the length asked for
 };
-/// All points, or `points_max` of them: the kSlowestKept slowest, so that thinning hides no
-/// outlier, and a random sample of the others (the same on every machine).
+/// Collects all points, or `points_max` of them: the kSlowestKept slowest, so that thinning hides
+/// no outlier, and a random sample of the others (the same on every machine).
 inline constexpr size_t kSlowestKept = 50;
-Scatter scatter(std::span<const record::RequestRow* const> completed, size_t points_max);
+class ScatterSample {
+ public:
+  /// Requires points_max > kSlowestKept (checked).
+  explicit ScatterSample(size_t points_max);
+  void add(const record::RequestRow& completed);
+  Scatter finish() const;
+
+ private:
+  struct Point {
+    double asked, counted, ttft_ms;
+    /// For the heap of the slowest: the fastest of them on top.
+    bool operator<(const Point& other) const { return ttft_ms > other.ttft_ms; }
+  };
+  size_t sample_max_;
+  bool counted_ = true;  // so far every prompt has the server's count
+  int64_t n_ = 0, sampled_ = 0;
+  std::vector<Point> slowest_, sample_;
+  core::Rng rng_;
+};
 
 }  // namespace prony::report

@@ -73,25 +73,23 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
 void GroupedProportion::add(int64_t n, int64_t at_or_below) {
   PRONY_CHECK(n >= 0 && at_or_below >= 0 && at_or_below <= n, "more successes than trials");
   if (n == 0) return;
-  groups_.push_back({static_cast<double>(n), static_cast<double>(at_or_below)});
+  const auto size = static_cast<double>(n), x = static_cast<double>(at_or_below);
+  ++groups_;
+  n_ += size;
+  x_ += x;
+  nn_ += size * size;
+  xn_ += x * size;
+  xx_ += x * x;
 }
 
 std::optional<double> GroupedProportion::effective_n() const {
-  if (groups_.size() < 2) return std::nullopt;
-  double n = 0, below = 0;
-  for (const auto& group : groups_) {
-    n += group.n;
-    below += group.at_or_below;
-  }
-  // The share at or below is more than q where values tie; the spread is around the share itself.
-  const double share = below / n;
-  double square = 0;
-  for (const auto& group : groups_) {
-    const double excess = group.at_or_below - share * group.n;
-    square += excess * excess;
-  }
+  if (groups_ < 2) return std::nullopt;
+  // The share at or below is more than q where values tie; the spread is around the share itself:
+  // the sum over groups of (x - share n)^2. What cancels in it is far below independence.
+  const double n = n_, share = x_ / n;
+  const double square = std::max(0.0, xx_ - 2 * share * xn_ + share * share * nn_);
   // Linearised variance of a ratio of group totals against that of n independent trials.
-  const auto groups = static_cast<double>(groups_.size());
+  const auto groups = static_cast<double>(groups_);
   const double variance = square * groups / (groups - 1) / (n * n);
   const double independent = q_ * (1 - q_) / n;
   if (variance <= independent) return n;  // never better than independence

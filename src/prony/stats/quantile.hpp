@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace prony::stats {
 
@@ -43,7 +42,7 @@ std::optional<Interval> quantile_interval(std::span<const double> sorted, double
 
 /// How many independent samples a grouped one is worth where its q-quantile is concerned:
 /// n / design effect, from the spread between groups of the share of values at or below the
-/// quantile. Add one group a request, then ask. Keeps 16 bytes a group.
+/// quantile. Add one group a request, then ask. Keeps sums, no memory a group.
 class GroupedProportion {
  public:
   explicit GroupedProportion(double q) : q_(q) {}
@@ -54,11 +53,10 @@ class GroupedProportion {
   std::optional<double> effective_n() const;
 
  private:
-  struct Group {
-    double n, at_or_below;
-  };
   double q_;
-  std::vector<Group> groups_;
+  int64_t groups_ = 0;
+  // Whole numbers, exact in a double below 2^53: of n, of x (at or below), and of their products.
+  double n_ = 0, x_ = 0, nn_ = 0, xn_ = 0, xx_ = 0;
 };
 
 }  // namespace prony::stats
