@@ -170,7 +170,7 @@ bool Endpoint::is_mock() const {
 }
 
 bool Endpoint::dislikes_idle_connections() const {
-  return owner == "llamacpp" || server.starts_with("llama.cpp");
+  return owner == "llamacpp" || server.starts_with("llama.cpp") || dialect == &llamacpp();
 }
 
 Result<net::Url> parse_base_url(std::string_view text) {

@@ -211,6 +211,8 @@ TEST(Detect, TheModelOfAGivenDialect) {
   // Its requests name no model, so that none need be known.
   EXPECT_EQ(pages.open(std::nullopt, "", "tgi").value().model, "unnamed");
   EXPECT_FALSE(pages.open(std::nullopt, "", "triton").ok());
+  // A thread of llama.cpp's server waits on every idle connection.
+  EXPECT_TRUE(pages.open(std::nullopt, "m", "llamacpp").value().dislikes_idle_connections());
 }
 
 }  // namespace
