@@ -48,6 +48,8 @@ int exit_code(const BenchFlags& flags, const load::BenchRun& run) {
 
 Result<int> bench(BenchFlags& flags) {
   if (auto filled = fill_defaults(flags); !filled) return filled.error();
+  if (flags.workload.dry_run) return dry_run(flags);
+  if (auto saved = save_schedule(flags); !saved) return saved.error();
   if (flags.out) {  // now, not after an hour of load
     if (auto made = core::make_directories(*flags.out); !made) return made.error();
   }

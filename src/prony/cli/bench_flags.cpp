@@ -30,28 +30,7 @@ void declare_load(Flags& flags, BenchFlags& o) {
       .number("--duration", b.duration_s, "send for so long [s]")
       .integer("--num-warmups", b.num_warmups, "requests before, not measured")
       .integer("--seed", o.seed, "of everything random");
-  flags.group("Workload")
-      .choice("--dataset,--dataset-name", b.dataset, {"random", "azure", "schedule"},
-              "where lengths and times come from")
-      .text("--dataset-path", b.dataset_path, "its file; azure: none is the sample that ships")
-      .text("--input-len,--random-input-len", b.input_len,
-            "512, uniform:L,H, normal:M,S or lognormal:M,S")
-      .text("--output-len,--random-output-len", b.output_len, "likewise")
-      .number("--random-range-ratio", b.range_ratio, "lengths within (1 -+ this), as in vLLM")
-      .integer("--random-prefix-len", b.prefix_len, "tokens shared by the prompts of a group")
-      .integer("--prefix-groups", b.prefix_groups, "groups with a shared prefix each")
-      .number("--trace-start", b.trace_start_s, "first instant of the trace to use [s]")
-      .number("--trace-length", b.trace_length_s, "how much of it [s]; 0: to its end")
-      .number("--time-scale", b.time_scale,
-              "trace times are multiplied by it: 0.5 doubles the rate")
-      .toggle("--shuffle-lengths", b.shuffle_lengths, "draw the trace's lengths, not in its order")
-      .number("--input-scale", b.scale.input_factor, "factor on every prompt length")
-      .number("--output-scale", b.scale.output_factor, "factor on every answer length")
-      .integer("--max-input-len", o.max_input, "longer prompts are cut to it; 0: none")
-      .integer("--max-output-len", o.max_output, "longer answers are cut to it; 0: none")
-      .integer("--max-total-len", o.max_total, "prompt and answer together; 0: none")
-      .choice("--prompt-format", b.prompt_format, {"text", "ids"}, "what a prompt is sent as")
-      .integer("--prompt-salt", o.prompt_salt, "fixed texts; none: new ones in every run");
+  declare_arrivals(flags, o);
 }
 
 void declare_requests(Flags& flags, BenchFlags& o) {
@@ -106,6 +85,7 @@ void declare_results(Flags& flags, BenchFlags& o) {
 void declare(Flags& flags, BenchFlags& options) {
   declare_target(flags, options);
   declare_load(flags, options);
+  declare_workload(flags, options);
   declare_requests(flags, options);
   declare_results(flags, options);
 }

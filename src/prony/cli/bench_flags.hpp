@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "prony/cli/bench_workload.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
 #include "prony/core/result.hpp"
@@ -30,6 +31,7 @@ struct BenchFlags {
   int64_t max_input = 0, max_output = 0, max_total = 0;
   std::optional<std::string> out;
   bool json = false;
+  WorkloadFlags workload;
 
   // After resolve():
   load::BenchOptions bench;

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "prony/catalog/catalog.hpp"
 #include "prony/cli/progress_line.hpp"
 #include "prony/core/system.hpp"
 #include "prony/token/chat.hpp"
@@ -59,11 +58,7 @@ Result<std::shared_ptr<const workload::PromptBuilder>> make_prompts(
 }
 
 Result<void> fill_defaults(BenchFlags& flags) {
-  if (flags.bench.dataset == "azure" && flags.bench.dataset_path.empty()) {
-    auto folder = catalog::data_folder();
-    if (!folder) return folder.error();
-    flags.bench.dataset_path = folder.value() + "/traces/azure-llm-2023-conv-sample.csv";
-  }
+  if (auto filled = fill_dataset_path(flags); !filled) return filled;
   if (!flags.bench.prompt_salt) {
     flags.bench.prompt_salt = static_cast<uint64_t>(core::realtime_ns() / 1000);
   }

@@ -8,6 +8,7 @@
 
 #include "prony/core/system.hpp"
 #include "prony/load/bench_record.hpp"
+#include "prony/load/message_writer.hpp"
 #include "prony/load/run_telemetry.hpp"
 #include "prony/load/self_check.hpp"
 #include "prony/telemetry/environment.hpp"
@@ -73,29 +74,21 @@ WorkerOptions worker_options(const BenchOptions& options, const LoadShape& shape
   return worker;
 }
 
-// Writes the HTTP messages of a run; shared by warm-up and load.
-struct MessageWriter {
-  const Endpoint& endpoint;
-  const BodyOptions& body;
-  const net::Headers& headers;
-  std::string run_id;
-
-  std::string id(std::string_view kind, int64_t index) const {
-    return fmt::format("{}-{}{}", run_id, kind, index);
+SessionJob make_session_job(const BenchOptions& options, const workload::Schedule& schedule,
+                            const workload::PromptBuilder& prompts, const MessageWriter& writer) {
+  SessionJob job;
+  job.keep_text = options.save_text;
+  job.write = [&](int64_t index, std::span<const BodyMessage> history, std::string_view prompt) {
+    const auto& entry = schedule.entries[static_cast<size_t>(index)];
+    return writer.turn(history, prompt, entry.output_tokens, writer.id("", index));
+  };
+  if (options.workload.history == "synthetic") {
+    job.answer = [&](int64_t index) {
+      return prompts.build_answer(schedule.entries[static_cast<size_t>(index)]);
+    };
   }
-  std::string message(const workload::Prompt& prompt, int32_t output_tokens,
-                      std::string id_text) const {
-    auto all = headers;
-    const auto framing = endpoint.dialect->info().form.framing;
-    all.emplace_back("Accept", framing == StreamForm::Framing::kSse ? "text/event-stream"
-                                                                    : "application/x-ndjson");
-    all.emplace_back("X-Request-Id", std::move(id_text));
-    return net::format_request(
-        "POST", endpoint.origin, endpoint.target, all,
-        endpoint.dialect->body(
-            {.text = prompt.text, .ids = prompt.ids, .output_tokens = output_tokens}, body));
-  }
-};
+  return job;
+}
 
 void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape,
              const workload::Schedule& schedule, const workload::PromptBuilder& prompts,
@@ -162,13 +155,18 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
                  .prompts = *prompts};
   facts.started_realtime_ns = core::realtime_ns();
   const MessageWriter writer{
-      endpoint, body.value(), endpoint.headers,
+      endpoint, body.value(),
       fmt::format("prony-{:08x}", static_cast<uint32_t>(facts.started_realtime_ns / 1000))};
 
   const auto session = open_telemetry(options, endpoint);
   if (!session) return session.error();
   Driver::Options driving;
   driving.worker = worker_options(options, shape.value(), endpoint, connections_max.value());
+  const bool sessions = schedule.value().has_sessions();
+  if (sessions && options.prompt_format == "ids") {
+    return invalid_argument("--prompt-format ids: not with conversations, whose history is text");
+  }
+  if (sessions) driving.worker.timeline.keep_text = true;  // later turns quote the answers
   driving.threads = static_cast<int>(options.threads);
   driving.cores = options.cores;
   driving.rows.folders = options.row_folders;
@@ -189,8 +187,14 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   job.id = [&writer](int64_t index) { return writer.id("", index); };
   job.message = [&](int64_t index) {
     const auto& entry = schedule.value().entries[static_cast<size_t>(index)];
-    return writer.message(prompts->build(entry), entry.output_tokens, writer.id("", index));
+    auto prompt =
+        prompts->build(entry, schedule.value().blocks_of(entry), schedule.value().block_tokens);
+    if (job.sessions) return std::move(prompt.text);
+    return writer.message(prompt, entry.output_tokens, writer.id("", index));
   };
+  if (sessions) {
+    job.sessions = make_session_job(options, schedule.value(), *prompts, writer);
+  }
   std::optional<PrecisionWatch> watch;
   if (options.until_ci) {
     watch.emplace(*options.until_ci);
@@ -215,7 +219,8 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   run.summary.open_loop = !shape.value().closed_loop && !shape.value().at_once;
   run.summary.steady_part_only = options.steady_state == "auto";
   run.summary.goodput = options.goodput;
-  run.summary.requested_rate_per_s = shape.value().rate_per_s;
+  // Of conversations it says how many start, not how many requests there are.
+  if (!sessions) run.summary.requested_rate_per_s = shape.value().rate_per_s;
   run.record = make_record(facts, load, run.summary);
   if (watch) report_precision(*watch, run.record);
   if (observed) {

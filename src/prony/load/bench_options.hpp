@@ -12,6 +12,7 @@
 #include "prony/load/dialect.hpp"
 #include "prony/load/timeline.hpp"
 #include "prony/load/until_ci.hpp"
+#include "prony/load/workload_options.hpp"
 #include "prony/record/row_store.hpp"
 #include "prony/workload/prompt_builder.hpp"
 #include "prony/workload/schedule.hpp"
@@ -29,7 +30,7 @@ struct BenchOptions {
   uint64_t seed = 0;
 
   // What they ask for.
-  std::string dataset = "random";  // random, azure, schedule
+  std::string dataset = "random";  // or the kind of file: azure, mooncake, ..., schedule
   std::string dataset_path;
   std::string input_len = "256", output_len = "128";  // a number or a law
   double range_ratio = 0;                             // --random-range-ratio, for plain numbers
@@ -37,6 +38,7 @@ struct BenchOptions {
   double trace_start_s = 0, trace_length_s = 0, time_scale = 1;
   bool shuffle_lengths = false;  // draw rows of the trace instead of replaying them in order
   workload::LengthScale scale;
+  WorkloadOptions workload;
 
   // How they are written.
   std::string prompt_format = "text";   // text, ids
@@ -81,7 +83,8 @@ struct LoadShape {
   bool at_once = false;      // open loop without gaps
   bool trace_times = false;  // the trace's own arrivals
   std::optional<int64_t> max_concurrency;
-  std::optional<double> rate_per_s;
+  std::optional<double> rate_per_s;  // on average
+  std::string curve;                 // name of a rate that changes, else empty
 };
 /// Error: kInvalidArgument naming the flag.
 Result<LoadShape> load_shape(const BenchOptions& options);

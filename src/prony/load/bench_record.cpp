@@ -39,6 +39,7 @@ std::string arrival_name(const RunFacts& facts) {
   if (facts.shape.at_once) return "at-once";
   if (facts.shape.trace_times) return "trace";
   if (facts.options.dataset == "schedule") return "schedule";
+  if (!facts.shape.curve.empty()) return facts.shape.curve;
   if (std::isinf(facts.options.burstiness)) return "constant";
   return facts.options.burstiness == 1 ? "poisson" : "gamma";
 }
@@ -57,7 +58,8 @@ record::Workload make_workload(const RunFacts& facts) {
   workload.description = fmt::format("{}; {}", schedule, facts.prompts.describe());
   workload.dataset = options.dataset;
   workload.arrival = arrival_name(facts);
-  workload.request_rate = facts.shape.rate_per_s;
+  const bool sessions = facts.schedule.has_sessions();
+  if (!sessions) workload.request_rate = facts.shape.rate_per_s;
   workload.max_concurrency = facts.shape.max_concurrency;
   workload.num_requests = static_cast<int64_t>(facts.schedule.entries.size());
   workload.seed = options.seed;
@@ -76,6 +78,11 @@ record::Workload make_workload(const RunFacts& facts) {
         options.dataset_path.substr(options.dataset_path.find_last_of('/') + 1);
   }
   if (options.duration_s) details["duration_s"] = *options.duration_s;
+  if (sessions) {
+    details["sessions"] = facts.schedule.entries.back().session + 1;
+    details["history"] = options.workload.history;
+    if (facts.shape.rate_per_s) details["session_rate"] = *facts.shape.rate_per_s;
+  }
   details["prompt_format"] = options.prompt_format;
   if (options.prompt_salt) details["prompt_salt"] = *options.prompt_salt;
   details["usage"] = usage_name(facts.body.usage);

@@ -18,6 +18,17 @@ constexpr core::Nanos kLead = 20 * core::kNanosPerMilli;
 /// Prompts that take longer to make go on being made beside the run.
 constexpr core::Nanos kFeedWait = 120 * core::kNanosPerSecond;
 
+// The first turns of the sessions of each worker.
+std::vector<std::vector<int64_t>> deal_sessions(std::span<const workload::ScheduleEntry> entries,
+                                                int64_t workers) {
+  std::vector<std::vector<int64_t>> starts(static_cast<size_t>(workers));
+  size_t next = 0;
+  for (const auto& entry : entries) {
+    if (entry.turn == 0) starts[next++ % starts.size()].push_back(entry.index);
+  }
+  return starts;
+}
+
 // Share of worker `index` of `total` things, differing by one at most.
 int64_t share(int64_t total, int64_t workers, int64_t index) {
   return total / workers + (index < total % workers ? 1 : 0);
@@ -107,8 +118,14 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
     const std::lock_guard lock(mutex_);
     pending_ = static_cast<int>(workers);
   }
+  std::vector<std::vector<int64_t>> session_starts;
+  if (job.sessions) session_starts = deal_sessions(job.entries, workers);
   for (int64_t i = 0; i < workers; ++i) {
     Phase phase;
+    if (job.sessions) {
+      phase.sessions = &*job.sessions;
+      phase.session_starts = std::move(session_starts[static_cast<size_t>(i)]);
+    }
     phase.entries = job.entries;
     phase.first = i;
     phase.stride = workers;
@@ -127,7 +144,9 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
   if (job.duration_ns == 0 && !job.entries.empty()) {
     t_last_meant = t_start + job.entries.back().t_intended_ns;
   }
-  const bool drains = job.drain_ns > 0 && (!job.closed_loop || job.duration_ns > 0);
+  // When the last turn will be meant is known beforehand for single requests only.
+  const bool meant_known = job.duration_ns > 0 || (!job.closed_loop && !job.sessions);
+  const bool drains = job.drain_ns > 0 && meant_known;
   core::Nanos t_progress = t_start;
   bool stopped = false, by_user = false, concluded = false;
   const auto stop_all = [&](Status status, const char* why) {

@@ -1,8 +1,8 @@
 // Driver: runs a schedule against an endpoint with one Worker (event loop, thread) a core, and
 // brings back one row a request. Request i belongs to worker i mod n, so the union is the same for
-// any number of threads. Used twice in a run: for the warm-up, then for the measured load.
-// Thread safety: one thread; the interrupt flag may be set from anywhere, a signal handler
-// included.
+// any number of threads; of conversations, session i does. Used twice in a run: for the warm-up,
+// then for the measured load. Thread safety: one thread; the interrupt flag may be set from
+// anywhere, a signal handler included.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -31,6 +31,8 @@ struct Job {
   std::function<std::string(int64_t index)> id;
   /// Called when everything is ready, just before the load; may be empty.
   std::function<void()> before_start;
+  /// Set where the entries are conversations; `message` then gives the prompt of a turn alone.
+  std::optional<SessionJob> sessions;
   bool closed_loop = false;  // requires max_concurrency
   std::optional<int64_t> max_concurrency;
   core::Nanos duration_ns = 0;  // nothing is sent later than this after the start; 0: no such bound

@@ -42,6 +42,15 @@ std::string MessageFeed::take(int64_t index, bool& late) {
   return std::move(slot.message);
 }
 
+void MessageFeed::drop(int64_t index) {
+  auto& slot = slots_.at(static_cast<size_t>(index));
+  const auto before = slot.state.exchange(kTaken, std::memory_order_acq_rel);
+  PRONY_CHECK(before != kTaken, "a message is taken once");
+  if (before != kReady) return;  // one that is being made is dropped by its maker
+  ready_bytes_.fetch_sub(static_cast<int64_t>(slot.message.size()), std::memory_order_relaxed);
+  slot.message = {};
+}
+
 void MessageFeed::run() {
   core::name_thread("prony-feed");
   const auto announce = [this] {

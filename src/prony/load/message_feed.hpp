@@ -35,6 +35,8 @@ class MessageFeed {
   /// The message of `index`. Never waits: one that is not there yet is made now, and `late` says
   /// so.
   std::string take(int64_t index, bool& late);
+  /// The message of `index` will never be needed: its memory is free for others.
+  void drop(int64_t index);
 
  private:
   enum State : uint8_t { kNone, kMaking, kReady, kTaken };

@@ -86,6 +86,7 @@ telemetry::ImpliedHits implied_hits(const BenchOptions& options, const workload:
   if (std::find(kOwnPrompts.begin(), kOwnPrompts.end(), options.dataset) == kOwnPrompts.end()) {
     return std::nullopt;
   }
+  if (schedule.block_tokens > 0) return std::nullopt;  // shares more than groups tell
   std::unordered_set<int32_t> seen;
   double shared = 0, all = 0;
   const auto count = std::min(static_cast<size_t>(sent), schedule.entries.size());

@@ -86,7 +86,12 @@ void Worker::start_phase() {
   result_ = {};
   const auto total = static_cast<int64_t>(phase_.entries.size());
   count_ = phase_.first >= total ? 0 : (total - phase_.first - 1) / phase_.stride + 1;
-  due_ = issued_ = 0;
+  conversations_.reset();
+  if (phase_.sessions != nullptr) {
+    count_ = static_cast<int64_t>(phase_.session_starts.size());
+    conversations_.emplace(*phase_.sessions, phase_.entries, *phase_.feed);
+  }
+  due_ = issued_ = held_ = 0;
   places_ = std::numeric_limits<int64_t>::max();
   if (phase_.max_in_flight) places_ = *phase_.max_in_flight;
   if (options_.connections_max > 0) places_ = std::min(places_, options_.connections_max);
@@ -125,19 +130,27 @@ void Worker::pump(core::Nanos t_free_ns) {
       while (due_ < count_ && intended_ns(due_) <= now) ++due_;
     }
     int batch = 0;
+    for (; turn_ready(now) && batch < kBatch; ++batch) issue_turn(t_free_ns, now);
     while (issued_ < due_ && has_place() && batch < kBatch) {
       ++batch;
       const core::Nanos intended = phase_.closed_loop ? phase_.t_start_ns : intended_ns(issued_);
       issue(entry_at(issued_++), std::max(intended, t_free_ns), now);
     }
-    const bool more = issued_ < due_ && has_place();
+    const bool more = (issued_ < due_ && has_place()) || turn_ready(now);
     core::Nanos wake = std::numeric_limits<core::Nanos>::max();
     if (more) {
       wake = now;
     } else if (due_ < count_) {
       wake = intended_ns(due_);
     }
-    if (phase_.t_stop_ns > 0 && issued_ < count_) wake = std::min(wake, phase_.t_stop_ns);
+    const bool thinks = conversations_ && conversations_->waiting();
+    // One that is due and has no place waits for an end, not for the time.
+    if (!more && thinks && conversations_->next_due_ns() > now) {
+      wake = std::min(wake, conversations_->next_due_ns());
+    }
+    if (phase_.t_stop_ns > 0 && (issued_ < count_ || thinks)) {
+      wake = std::min(wake, phase_.t_stop_ns);
+    }
     if (wake != std::numeric_limits<core::Nanos>::max()) arrival_timer_.arm(wake);
     meters_->live.waiting.store(phase_.closed_loop ? 0 : due_ - issued_, std::memory_order_relaxed);
   }
@@ -153,21 +166,65 @@ record::RequestRow Worker::new_row(const workload::ScheduleEntry& entry,
   row.input_tokens_asked = entry.input_tokens;
   row.output_tokens_asked = entry.output_tokens;
   row.t_intended_ns = t_intended_ns;
+  if (entry.session >= 0) {
+    row.session = entry.session;
+    row.turn = entry.turn;
+  }
   return row;
 }
 
 void Worker::issue(const workload::ScheduleEntry& entry, core::Nanos t_released_ns,
                    core::Nanos now_ns) {
   bool late = false;
-  auto message = phase_.feed->take(entry.index, late);
+  auto message = conversations_ ? conversations_->open(entry.index, late)
+                                : phase_.feed->take(entry.index, late);
   if (late) ++meters_->late_messages;
   // In a closed loop a request is meant to start when its place is free.
   const core::Nanos t_intended =
       phase_.closed_loop ? t_released_ns : phase_.t_start_ns + entry.t_intended_ns;
+  send(entry, std::move(message), t_intended, t_released_ns, now_ns);
+}
+
+void Worker::send(const workload::ScheduleEntry& entry, std::string message,
+                  core::Nanos t_intended_ns, core::Nanos t_released_ns, core::Nanos now_ns) {
   ++in_flight_;
   meters_->live.in_flight.store(in_flight_, std::memory_order_relaxed);
   auto* channel = take_channel();
-  channel->start(new_row(entry, t_intended), std::move(message), t_released_ns, now_ns);
+  channel->start(new_row(entry, t_intended_ns), std::move(message), t_released_ns, now_ns);
+}
+
+bool Worker::turn_ready(core::Nanos now_ns) const {
+  return conversations_ && conversations_->waiting() && conversations_->next_due_ns() <= now_ns &&
+         (phase_.closed_loop || has_place());
+}
+
+void Worker::issue_turn(core::Nanos t_free_ns, core::Nanos now_ns) {
+  auto turn = conversations_->take_due();
+  if (phase_.closed_loop) --held_;
+  const auto& entry = phase_.entries[static_cast<size_t>(turn.index)];
+  send(entry, std::move(turn.message), turn.t_due_ns, std::max(turn.t_due_ns, t_free_ns), now_ns);
+}
+
+// The next turn of the session waits; or, where there is none any more, its rest is cancelled.
+void Worker::continue_session(record::RequestRow& row, core::Nanos t_end_ns) {
+  if (stopping_) {
+    conversations_->abandon(row);
+    return;
+  }
+  bool late = false;
+  if (conversations_->on_end(row, t_end_ns, late)) {
+    if (late) ++meters_->late_messages;
+    if (phase_.closed_loop) ++held_;
+    return;
+  }
+  if (row.status == Status::kOk) return;
+  for (const auto& entry : conversations_->close(row.index)) {
+    auto rest = new_row(entry, t_end_ns);
+    rest.status = Status::kCancelled;
+    rest.error = std::string("an earlier turn of its conversation failed: ") +
+                 record::status_name(row.status);
+    keep(rest);
+  }
 }
 
 // An idle connection; else one on its way; else a new one.
@@ -260,6 +317,7 @@ void Worker::on_finished(Channel& channel, record::RequestRow row, core::Nanos t
   --in_flight_;
   meters_->live.in_flight.store(in_flight_, std::memory_order_relaxed);
   if (channel.issue_lag_ns() >= 0) row.issue_lag_ns = channel.issue_lag_ns();
+  if (conversations_) continue_session(row, t_free_ns);
   keep(row);
   move_to(channel, channel.idle() ? &idle_ : &closed_);
   pump(was_full ? t_free_ns : 0);
@@ -267,6 +325,15 @@ void Worker::on_finished(Channel& channel, record::RequestRow row, core::Nanos t
 
 // Requests that came due and never found a place did not happen; they count as attempted.
 void Worker::give_up_unsent(Status status, std::string_view why) {
+  if (conversations_) {
+    for (const auto& turn : conversations_->drop_waiting(core::monotonic_ns())) {
+      auto row = new_row(phase_.entries[static_cast<size_t>(turn.index)], turn.t_due_ns);
+      row.status = status;
+      row.error = why;
+      keep(row);
+    }
+    held_ = 0;
+  }
   if (!phase_.closed_loop) {
     for (; issued_ < due_; ++issued_) {
       auto row = new_row(entry_at(issued_), intended_ns(issued_));
@@ -305,6 +372,7 @@ void Worker::conclude() {
 
 void Worker::end_phase_if_done() {
   if (!running_ || issued_ < count_ || in_flight_ > 0) return;
+  if (conversations_ && conversations_->waiting()) return;
   running_ = false;
   arrival_timer_.cancel();
   phase_.rows->flush();

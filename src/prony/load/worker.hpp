@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "prony/load/channel.hpp"
+#include "prony/load/conversations.hpp"
 #include "prony/load/deadline_heap.hpp"
 #include "prony/load/dialect.hpp"
 #include "prony/load/message_feed.hpp"
@@ -50,6 +51,11 @@ struct Phase {
   record::RowStore::Appender* rows = nullptr;             // this worker's
   std::function<std::string(int64_t index)> id;           // X-Request-Id of a request
   std::function<void(const record::RequestRow&)> on_row;  // as it ends, on the loop; may be empty
+  /// Conversations: how turns are written, and the indices of the first turns of this worker, which
+  /// has its sessions whole (`first` and `stride` are not used). In a closed loop a session keeps
+  /// its place until its last turn has ended.
+  const SessionJob* sessions = nullptr;
+  std::vector<int64_t> session_starts;
 };
 
 /// What a worker brings back.
@@ -93,6 +99,12 @@ class Worker final : private Channel::Owner {
   void start_phase();
   void pump(core::Nanos t_free_ns);
   void issue(const workload::ScheduleEntry& entry, core::Nanos t_released_ns, core::Nanos now_ns);
+  void issue_turn(core::Nanos t_free_ns, core::Nanos now_ns);
+  void send(const workload::ScheduleEntry& entry, std::string message, core::Nanos t_intended_ns,
+            core::Nanos t_released_ns, core::Nanos now_ns);
+  void continue_session(record::RequestRow& row, core::Nanos t_end_ns);
+  /// A turn is due and may go.
+  bool turn_ready(core::Nanos now_ns) const;
   Channel* take_channel();
   Channel& new_channel();
   void keep_ahead(core::Nanos now_ns);
@@ -104,10 +116,13 @@ class Worker final : private Channel::Owner {
   void check_deadlines();
   record::RequestRow new_row(const workload::ScheduleEntry& entry, core::Nanos t_intended_ns) const;
   void keep(const record::RequestRow& row);
-  int64_t entry_index(int64_t position) const { return phase_.first + position * phase_.stride; }
+  int64_t entry_index(int64_t position) const {
+    return phase_.sessions != nullptr ? phase_.session_starts[static_cast<size_t>(position)]
+                                      : phase_.first + position * phase_.stride;
+  }
   const workload::ScheduleEntry& entry_at(int64_t position) const;
   core::Nanos intended_ns(int64_t position) const;
-  bool has_place() const { return in_flight_ < places_; }
+  bool has_place() const { return in_flight_ + held_ < places_; }
 
   WorkerOptions options_;
   std::function<void()> on_phase_end_;
@@ -127,7 +142,9 @@ class Worker final : private Channel::Owner {
   int64_t due_ = 0;     // positions below it have come due
   int64_t issued_ = 0;  // positions below it were given to a channel, or given up
   int64_t in_flight_ = 0;
-  int64_t places_ = 0;   // most requests in flight
+  int64_t places_ = 0;  // most requests in flight
+  int64_t held_ = 0;    // places of sessions that think, in a closed loop
+  std::optional<Conversations> conversations_;
   int64_t opening_ = 0;  // of open_connections()
   int64_t to_open_ = 0;  // of those: not begun yet
   std::function<void()> opened_;

@@ -56,6 +56,10 @@ inline RequestRow random_row(core::Rng& rng, int64_t index, core::Nanos span_ns)
   row.index = index;
   row.id = "request-" + std::to_string(index);
   row.t_intended_ns = static_cast<core::Nanos>(rng.below(static_cast<uint64_t>(span_ns)));
+  if (index % 3 == 0) {
+    row.session = index / 6;
+    row.turn = static_cast<int32_t>(index / 3 % 2);
+  }
   row.input_tokens_asked = static_cast<int32_t>(rng.below(2000));
   row.output_tokens_asked = static_cast<int32_t>(1 + rng.below(60));
   row.status = rng.below(3) != 0 ? Status::kOk : static_cast<Status>(rng.below(16));

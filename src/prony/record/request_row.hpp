@@ -55,8 +55,10 @@ struct RequestRow {
   std::string id;     // sent as X-Request-Id
   Status status = Status::kUnfinished;
   std::optional<int32_t> http_status;
-  std::string error;    // one line; empty if ok
-  int32_t retries = 0;  // resends on a dead keep-alive connection, no byte received
+  std::string error;               // one line; empty if ok
+  int32_t retries = 0;             // resends on a dead keep-alive connection, no byte received
+  std::optional<int64_t> session;  // conversation it belongs to
+  std::optional<int32_t> turn;     // of it, from 0
   int32_t input_tokens_asked = 0;
   std::optional<int32_t> prompt_tokens;  // the server's count
   int32_t output_tokens_asked = 0;

@@ -135,18 +135,20 @@ class Decoder {
 // does not compile until it is here.
 template <class Row, class Codec>
 void code_row(Row& row, Codec& c) {
-  auto& [index, id, status, http_status, error, retries, input_tokens_asked, prompt_tokens,
-         output_tokens_asked, output_tokens, token_source, finish_reason, t_intended_ns,
-         t_connect_begin_ns, t_connect_ns, t_send_ns, t_sent_ns, t_headers_ns, t_first_event_ns,
-         t_first_token_ns, t_first_output_ns, t_last_token_ns, t_done_ns, t_close_ns, events,
-         first_event_tokens, tokens_per_event_exact, merged_events, read_lag_max_ns, issue_lag_ns,
-         text, reasoning, tool_calls] = row;
+  auto& [index, id, status, http_status, error, retries, session, turn, input_tokens_asked,
+         prompt_tokens, output_tokens_asked, output_tokens, token_source, finish_reason,
+         t_intended_ns, t_connect_begin_ns, t_connect_ns, t_send_ns, t_sent_ns, t_headers_ns,
+         t_first_event_ns, t_first_token_ns, t_first_output_ns, t_last_token_ns, t_done_ns,
+         t_close_ns, events, first_event_tokens, tokens_per_event_exact, merged_events,
+         read_lag_max_ns, issue_lag_ns, text, reasoning, tool_calls] = row;
   c.integer(index);
   c.text(id);
   c.integer(status);
   c.optional(http_status);
   c.text(error);
   c.integer(retries);
+  c.optional(session);
+  c.optional(turn);
   c.integer(input_tokens_asked);
   c.optional(prompt_tokens);
   c.integer(output_tokens_asked);

@@ -52,6 +52,8 @@ void visit_row_fields(Row& row, Visitor& v) {
   v.field("read_lag_max_ns", row.read_lag_max_ns);
   // Younger than the first files: always written, not missed on reading.
   v.added("issue_lag_ns", row.issue_lag_ns);
+  v.if_any("session", row.session);  // conversations alone have them
+  v.if_any("turn", row.turn);
 }
 
 struct RowWriter {
@@ -77,6 +79,10 @@ struct RowWriter {
   }
   void derived(const char* key, std::optional<double> (*function)(const RequestRow&)) {
     field(key, function(row));
+  }
+  template <class T>
+  void if_any(const char* key, const std::optional<T>& value) {
+    if (value) json[key] = *value;
   }
 };
 
@@ -142,6 +148,10 @@ struct RowSchema {
   void derived(const char* key, std::optional<double> (*)(const RequestRow&)) {
     add(key, {{"type", {"number", "null"}}});
   }
+  template <class T>
+  void if_any(const char* key, const std::optional<T>&) {
+    properties[key] = {{"type", SchemaType<T>::kName}};
+  }
 };
 
 std::string joined(const std::vector<std::string>& names) {
@@ -190,6 +200,12 @@ class RowReader {
     const auto* json = at(key);
     if (json != nullptr && !json->is_number() && !json->is_null())
       fail(key, *json, "a number or null");
+  }
+
+  template <class Integer>
+  void if_any(const char* key, std::optional<Integer>& out) {
+    if (!json_.contains(key)) return;
+    read_integer(key, *at(key), out.emplace());
   }
 
   void events(RequestRow& row) {

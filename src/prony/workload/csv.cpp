@@ -138,6 +138,13 @@ Result<int32_t> CsvReader::positive_integer(size_t column) const {
   return static_cast<int32_t>(*value);
 }
 
+Result<int32_t> CsvReader::integer(size_t column) const {
+  const auto value = parse_number<int64_t>(field(column));
+  if (!value || *value < 0) return unexpected(column, "an integer >= 0");
+  if (*value > kTokensMax) return unexpected(column, fmt::format("at most {}", kTokensMax));
+  return static_cast<int32_t>(*value);
+}
+
 Error CsvReader::unexpected(size_t column, std::string_view what) const {
   return invalid_argument(fmt::format("{}:{}: column {}: found {}, expected {}", path_, line_,
                                       header_[column], token::quote(field(column)), what));

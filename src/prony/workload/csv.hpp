@@ -30,6 +30,8 @@ class CsvReader {
   std::string_view field(size_t column) const { return fields_[column]; }
   /// Field as a token count in 1..kTokensMax.
   Result<int32_t> positive_integer(size_t column) const;
+  /// Field as a token count in 0..kTokensMax.
+  Result<int32_t> integer(size_t column) const;
   /// "FILE:LINE: column NAME: found 'x', expected WHAT".
   Error unexpected(size_t column, std::string_view what) const;
 

@@ -23,6 +23,16 @@ Error out_of_range(std::string_view what, double found) {
       fmt::format("{}: found {}, expected 1 to {} tokens", what, found, kTokensMax));
 }
 
+constexpr int32_t kZipfMost = 1'000'000;
+constexpr size_t kMixtureMost = 64;
+
+// An index, by cumulative weights.
+size_t pick(const std::vector<double>& cumulative, core::Rng& rng) {
+  const double u = rng.uniform() * cumulative.back();
+  return static_cast<size_t>(std::upper_bound(cumulative.begin(), cumulative.end() - 1, u) -
+                             cumulative.begin());
+}
+
 int32_t whole_tokens(double tokens) {
   if (!(tokens >= 1)) return 1;
   if (tokens >= kTokensMax) return kTokensMax;
@@ -75,6 +85,63 @@ Result<LengthLaw> LengthLaw::empirical(std::vector<int32_t> values, std::string 
   return law;
 }
 
+Result<LengthLaw> LengthLaw::kde(const std::vector<int32_t>& values,
+                                 const stats::KdeOptions& options, std::string name) {
+  auto made = stats::Kde::create({values.begin(), values.end()}, options);
+  if (!made) return invalid_argument(fmt::format("{}: {}", name, made.error().message));
+  LengthLaw law(Kind::kKde, 0, 0);
+  law.kde_ = std::make_shared<const stats::Kde>(std::move(made).value());
+  law.name_ = std::move(name);
+  return law;
+}
+
+Result<LengthLaw> LengthLaw::zipf(double exponent, int32_t most) {
+  if (!(exponent >= 0 && exponent <= 10) || most < 1 || most > kZipfMost) {
+    return invalid_argument(
+        fmt::format("Zipf length: found exponent {} and at most {} tokens, expected 0 to 10 and 1 "
+                    "to {}",
+                    exponent, most, kZipfMost));
+  }
+  std::vector<double> cumulative;
+  cumulative.reserve(static_cast<size_t>(most));
+  double sum = 0;
+  for (int32_t k = 1; k <= most; ++k) {
+    sum += core::math::pow(k, -exponent);
+    cumulative.push_back(sum);
+  }
+  LengthLaw law(Kind::kZipf, exponent, most);
+  law.cumulative_ = std::make_shared<const std::vector<double>>(std::move(cumulative));
+  return law;
+}
+
+Result<LengthLaw> LengthLaw::mixture(std::vector<double> weights, std::vector<LengthLaw> laws) {
+  if (laws.empty() || weights.size() != laws.size()) {
+    return invalid_argument(fmt::format("mixture: found {} weights of {} laws, expected one a law",
+                                        weights.size(), laws.size()));
+  }
+  double sum = 0;
+  for (double& weight : weights) {
+    if (!(weight >= 1e-6 && weight <= 1e6)) {
+      return invalid_argument(
+          fmt::format("mixture: found the weight {}, expected 1e-6 to 1e6", weight));
+    }
+    weight = sum += weight;
+  }
+  LengthLaw law(Kind::kMixture, 0, 0);
+  law.cumulative_ = std::make_shared<const std::vector<double>>(std::move(weights));
+  law.parts_ = std::make_shared<const std::vector<LengthLaw>>(std::move(laws));
+  return law;
+}
+
+double LengthLaw::bandwidth() const {
+  return density().bandwidth();
+}
+
+const stats::Kde& LengthLaw::density() const {
+  PRONY_CHECK(kde_ != nullptr, "a kernel density");
+  return *kde_;
+}
+
 Result<LengthLaw> LengthLaw::random_range(int32_t tokens, double range_ratio) {
   if (!in_range(tokens)) return out_of_range("length", tokens);
   if (!(range_ratio >= 0 && range_ratio < 1)) {
@@ -88,9 +155,38 @@ Result<LengthLaw> LengthLaw::random_range(int32_t tokens, double range_ratio) {
 }
 
 Result<LengthLaw> LengthLaw::parse(std::string_view text, std::string_view flag) {
+  if (text.find('*') == std::string_view::npos) return parse_simple(text, flag);
+  std::vector<double> weights;
+  std::vector<LengthLaw> laws;
+  std::string_view rest = text;
+  while (true) {
+    const size_t plus = rest.find('+');
+    const std::string_view part = rest.substr(0, plus);
+    const size_t star = part.find('*');
+    const auto weight = parse_number<double>(part.substr(0, star));
+    if (star == std::string_view::npos || !weight || laws.size() == kMixtureMost) {
+      return invalid_argument(
+          fmt::format("{}: found {}, expected a mixture like "
+                      "0.7*lognormal:200,0.6+0.3*4096",
+                      flag, token::quote(text)));
+    }
+    auto law = parse_simple(part.substr(star + 1), flag);
+    if (!law) return law;
+    weights.push_back(*weight);
+    laws.push_back(std::move(law).value());
+    if (plus == std::string_view::npos) break;
+    rest.remove_prefix(plus + 1);
+  }
+  auto law = mixture(std::move(weights), std::move(laws));
+  if (law) return law;
+  return invalid_argument(fmt::format("{}: {}", flag, law.error().message));
+}
+
+Result<LengthLaw> LengthLaw::parse_simple(std::string_view text, std::string_view flag) {
   const auto bad = [&] {
     return invalid_argument(fmt::format(
-        "{}: found {}, expected N, uniform:LOW,HIGH, normal:MEAN,SD or lognormal:MEDIAN,SIGMA",
+        "{}: found {}, expected N, uniform:LOW,HIGH, normal:MEAN,SD, lognormal:MEDIAN,SIGMA, "
+        "zipf:EXPONENT,MOST or a mixture like 0.7*512+0.3*4096",
         flag, token::quote(text)));
   };
   const auto named = [&](Result<LengthLaw> law) -> Result<LengthLaw> {
@@ -113,6 +209,10 @@ Result<LengthLaw> LengthLaw::parse(std::string_view text, std::string_view flag)
   }
   const auto a = parse_number<double>(first), b = parse_number<double>(second);
   if (!a || !b) return bad();
+  if (kind == "zipf") {
+    const auto most = parse_number<int32_t>(second);
+    return most ? named(zipf(*a, *most)) : bad();
+  }
   if (kind == "normal") return named(normal(*a, *b));
   if (kind == "lognormal") return named(lognormal(*a, *b));
   return bad();
@@ -128,6 +228,12 @@ int32_t LengthLaw::sample(core::Rng& rng) const {
       return whole_tokens(a_ + b_ * rng.normal());
     case Kind::kLognormal:
       return whole_tokens(a_ * core::math::exp(b_ * rng.normal()));
+    case Kind::kZipf:
+      return 1 + static_cast<int32_t>(pick(*cumulative_, rng));
+    case Kind::kMixture:
+      return (*parts_)[pick(*cumulative_, rng)].sample(rng);
+    case Kind::kKde:
+      return whole_tokens(kde_->sample(rng));
     case Kind::kEmpirical:
       break;
   }
@@ -145,6 +251,19 @@ std::string LengthLaw::describe() const {
       return fmt::format("normal:{},{}", a_, b_);
     case Kind::kLognormal:
       return fmt::format("lognormal:{},{}", a_, b_);
+    case Kind::kZipf:
+      return fmt::format("zipf:{},{}", a_, static_cast<int32_t>(b_));
+    case Kind::kMixture: {
+      std::string text;
+      double before = 0;
+      for (size_t i = 0; i < parts_->size(); ++i) {
+        const double weight = (*cumulative_)[i] - std::exchange(before, (*cumulative_)[i]);
+        text += fmt::format("{}{:.6g}*{}", i == 0 ? "" : "+", weight, (*parts_)[i].describe());
+      }
+      return text;
+    }
+    case Kind::kKde:
+      return "kde:" + name_;
     case Kind::kEmpirical:
       break;
   }

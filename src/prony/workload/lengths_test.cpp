@@ -146,12 +146,13 @@ TEST(LengthLaw, ParseReadsWhatDescribeWrites) {
 TEST(LengthLaw, ParseNamesTheFlag) {
   for (const char* bad :
        {"", "x", "12x", "1.5", "uniform", "uniform:", "uniform:1", "uniform:1,2,3", "uniform:1.5,2",
-        "normal:a,b", "zipf:1,2", ":1,2", "normal:1,"}) {
+        "normal:a,b", "zipf:1", ":1,2", "normal:1,"}) {
     const auto law = LengthLaw::parse(bad, "--input-len");
     ASSERT_FALSE(law.ok()) << bad;
-    EXPECT_EQ(law.error().message, "--input-len: found '" + std::string(bad) +
-                                       "', expected N, uniform:LOW,HIGH, normal:MEAN,SD or "
-                                       "lognormal:MEDIAN,SIGMA");
+    EXPECT_EQ(law.error().message,
+              "--input-len: found '" + std::string(bad) +
+                  "', expected N, uniform:LOW,HIGH, normal:MEAN,SD, "
+                  "lognormal:MEDIAN,SIGMA, zipf:EXPONENT,MOST or a mixture like 0.7*512+0.3*4096");
   }
   EXPECT_EQ(LengthLaw::parse("0", "--output-len").error().message,
             "--output-len: length: found 0, expected 1 to 100000000 tokens");

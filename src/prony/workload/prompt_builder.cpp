@@ -154,46 +154,73 @@ core::Rng PromptBuilder::stream(uint64_t domain, int64_t index) const {
   return core::Rng(seed_, domain << 56 | static_cast<uint64_t>(index));
 }
 
-Prompt PromptBuilder::build(const ScheduleEntry& entry) const {
-  return make(kMeasuredPromptDomain, entry);
+Prompt PromptBuilder::build(const ScheduleEntry& entry, std::span<const int64_t> blocks,
+                            int32_t block_tokens) const {
+  const int32_t asked = entry.input_tokens - entry.history_tokens;
+  const int32_t target = std::max(asked - options_.reserved_tokens, 1);
+  std::vector<Piece> pieces;
+  if (entry.prefix_group >= 0) {
+    // At least one token of its own, however short the entry.
+    const int32_t shared = std::min(entry.prefix_tokens, target - 1);
+    if (shared > 0) pieces.push_back({stream(kSharedPrefixDomain, entry.prefix_group), shared});
+  }
+  int64_t end = 0;
+  for (const int64_t id : blocks) {
+    end += block_tokens;
+    pieces.push_back(
+        {stream(kBlockDomain, id), static_cast<int32_t>(std::min<int64_t>(end, target))});
+    if (end >= target) break;
+  }
+  if (pieces.empty() || pieces.back().end < target) {
+    pieces.push_back({stream(kMeasuredPromptDomain, entry.index), target});
+  }
+  return make(pieces, asked);
 }
 
 Prompt PromptBuilder::build_warm_up(int64_t index, int32_t input_tokens) const {
-  ScheduleEntry entry;
-  entry.index = index;
-  entry.input_tokens = input_tokens;
-  return make(kWarmUpPromptDomain, entry);
+  const int32_t target = std::max(input_tokens - options_.reserved_tokens, 1);
+  return make({{stream(kWarmUpPromptDomain, index), target}}, input_tokens);
 }
 
-Prompt PromptBuilder::make(uint64_t domain, const ScheduleEntry& entry) const {
-  const int32_t target = std::max(entry.input_tokens - options_.reserved_tokens, 1);
-  // At least one token of its own, however short the entry.
-  const int32_t shared = entry.prefix_group >= 0 ? std::min(entry.prefix_tokens, target - 1) : 0;
-  core::Rng own = stream(domain, entry.index);
-  core::Rng common = stream(kSharedPrefixDomain, std::max(entry.prefix_group, 0));
-  if (tokenizer_) return make_counted(own, common, target, shared, entry.input_tokens);
+std::string PromptBuilder::build_answer(const ScheduleEntry& entry) const {
+  Piece piece{stream(kAnswerDomain, entry.index), entry.output_tokens};
+  // Text in every format: a history is text.
+  if (tokenizer_) {
+    return fit(*tokenizer_, "", WordSource(piece.rng, true), piece.end).text;
+  }
+  std::string text;
+  for (int32_t i = 0; i < piece.end; ++i) {
+    append_word(text, common_words()[piece.rng.below(common_words().size())]);
+  }
+  return text;
+}
 
+Prompt PromptBuilder::make(const std::vector<Piece>& pieces, int32_t asked) const {
+  if (tokenizer_) return make_counted(pieces, asked);
   Prompt prompt;
-  prompt.tokens = target + options_.reserved_tokens;
-  for (int32_t i = 0; i < target; ++i) {
-    core::Rng& rng = i < shared ? common : own;
-    if (options_.format == PromptFormat::kIds) {
-      const int32_t margin = options_.vocabulary_size / 8;
-      const auto choices = static_cast<uint64_t>(options_.vocabulary_size - 2 * margin);
-      prompt.ids.push_back(margin + static_cast<int32_t>(rng.below(choices)));
-    } else {
-      append_word(prompt.text, common_words()[rng.below(common_words().size())]);
+  prompt.tokens = pieces.back().end + options_.reserved_tokens;
+  int32_t made = 0;
+  for (Piece piece : pieces) {
+    for (; made < piece.end; ++made) {
+      if (options_.format == PromptFormat::kIds) {
+        const int32_t margin = options_.vocabulary_size / 8;
+        const auto choices = static_cast<uint64_t>(options_.vocabulary_size - 2 * margin);
+        prompt.ids.push_back(margin + static_cast<int32_t>(piece.rng.below(choices)));
+      } else {
+        append_word(prompt.text, common_words()[piece.rng.below(common_words().size())]);
+      }
     }
   }
-  prompt.exact = options_.format == PromptFormat::kIds && prompt.tokens == entry.input_tokens;
+  prompt.exact = options_.format == PromptFormat::kIds && prompt.tokens == asked;
   return prompt;
 }
 
-Prompt PromptBuilder::make_counted(const core::Rng& own, const core::Rng& common, int32_t target,
-                                   int32_t shared, int32_t asked) const {
+Prompt PromptBuilder::make_counted(const std::vector<Piece>& pieces, int32_t asked) const {
   Fitted fitted;
-  if (shared > 0) fitted = fit(*tokenizer_, "", WordSource(common, true), shared);
-  fitted = fit(*tokenizer_, std::move(fitted.text), WordSource(own, true), target);
+  for (const Piece& piece : pieces) {
+    fitted = fit(*tokenizer_, std::move(fitted.text), WordSource(piece.rng, true), piece.end);
+  }
+  const int32_t target = pieces.back().end;
   Prompt prompt;
   if (options_.format == PromptFormat::kIds) {
     prompt.ids = tokenizer_->encode(fitted.text);

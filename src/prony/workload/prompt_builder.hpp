@@ -5,11 +5,15 @@
 // Every prompt begins with words of its own, drawn from (seed, salt, index), so no two share a
 // block of a prefix cache except where the schedule gives them a shared prefix, and none meets a
 // cache left warm by another run. Warm-up prompts are drawn from another domain than measured ones.
+// Where the schedule has prefix blocks, a prompt begins with the text of its blocks, one after the
+// other: two prompts share exactly the tokens of their equal leading ids, give or take the chance
+// that the first token of two different blocks is the same.
 // Deterministic: equal (options, entry) give equal bytes, in any order of calls.
 // Thread safety: immutable; build() any thread.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,9 +57,13 @@ class PromptBuilder {
   static Result<PromptBuilder> create(std::shared_ptr<const token::Tokenizer> tokenizer,
                                       const PromptOptions& options);
 
-  /// The prompt of a measured request. An entry shorter than reserved_tokens + 1 gets one token of
-  /// text, and `exact` is false.
-  Prompt build(const ScheduleEntry& entry) const;
+  /// The prompt of a measured request; of a turn, without its history. An entry shorter than
+  /// reserved_tokens + 1 gets one token of text, and `exact` is false. `blocks` and `block_tokens`
+  /// are those of the Schedule.
+  Prompt build(const ScheduleEntry& entry, std::span<const int64_t> blocks = {},
+               int32_t block_tokens = 0) const;
+  /// An answer of entry.output_tokens, for a history that does not wait for the server's.
+  std::string build_answer(const ScheduleEntry& entry) const;
   /// Warm-up prompt number `index`, of so many tokens; never begins like a measured one.
   Prompt build_warm_up(int64_t index, int32_t input_tokens) const;
 
@@ -65,9 +73,13 @@ class PromptBuilder {
  private:
   PromptBuilder(std::shared_ptr<const token::Tokenizer> tokenizer, const PromptOptions& options);
   core::Rng stream(uint64_t domain, int64_t index) const;
-  Prompt make(uint64_t domain, const ScheduleEntry& entry) const;
-  Prompt make_counted(const core::Rng& own, const core::Rng& common, int32_t target, int32_t shared,
-                      int32_t asked) const;
+  /// A piece of a prompt: up to its `end`-th token the words of `rng`.
+  struct Piece {
+    core::Rng rng;
+    int32_t end = 0;
+  };
+  Prompt make(const std::vector<Piece>& pieces, int32_t asked) const;
+  Prompt make_counted(const std::vector<Piece>& pieces, int32_t asked) const;
 
   std::shared_ptr<const token::Tokenizer> tokenizer_;
   PromptOptions options_;

@@ -280,5 +280,76 @@ TEST(PromptBuilder, BadOptionsAreNamed) {
   EXPECT_FALSE(PromptBuilder::create(nullptr, {.reserved_tokens = -1}).ok());
 }
 
+int64_t shared_bytes(const std::string& a, const std::string& b) {
+  return std::mismatch(a.begin(),
+                       a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
+                       b.begin())
+             .first -
+         a.begin();
+}
+
+// Prefix blocks: prompts share the tokens of their equal leading ids and no block more.
+TEST(PromptBlocks, SharedIdsAreSharedTokens) {
+  const auto byte = std::make_shared<const token::ByteTokenizer>();
+  const auto builder = PromptBuilder::create(byte, {.seed = 1, .salt = 2}).value();
+  const auto prompt = [&](int64_t index, int32_t tokens, std::vector<int64_t> ids) {
+    const auto made = builder.build(entry_of(index, tokens), ids, 64);
+    EXPECT_TRUE(made.exact);
+    EXPECT_EQ(made.text.size(), static_cast<size_t>(tokens));
+    return made.text;
+  };
+  const std::vector<int64_t> ids = {0, 1, 2, 3};
+  const auto base = prompt(0, 250, ids);
+  EXPECT_EQ(prompt(7, 250, ids), base) << "the ids say everything";
+  for (int64_t equal = 0; equal < 4; ++equal) {
+    auto other = ids;
+    for (size_t i = static_cast<size_t>(equal); i < 4; ++i)
+      other[i] = 100 + static_cast<int64_t>(i);
+    const int64_t shared = shared_bytes(base, prompt(1, 230, other));
+    EXPECT_GE(shared, 64 * equal);
+    EXPECT_LT(shared, 64 * equal + 8) << "different blocks begin differently";
+  }
+  // Beyond its blocks a prompt is its own, and a cut block is the beginning of the whole one.
+  EXPECT_NE(prompt(1, 400, ids), prompt(2, 400, ids));
+  EXPECT_GE(shared_bytes(prompt(1, 400, ids), prompt(2, 400, ids)), 4 * 64);
+  EXPECT_GE(shared_bytes(base, prompt(3, 100, {0, 1})), 98);
+  // Another run, another text.
+  const auto salted = PromptBuilder::create(byte, {.seed = 1, .salt = 3}).value();
+  EXPECT_LT(shared_bytes(salted.build(entry_of(0, 250), ids, 64).text, base), 8);
+}
+
+TEST(PromptBlocks, AlsoWithMergingTokenizersAndWithoutAny) {
+  const auto merging = std::make_shared<const MergingTokenizer>();
+  const auto counted = PromptBuilder::create(merging, {.seed = 1, .salt = 2}).value();
+  const auto a = counted.build(entry_of(0, 300), std::vector<int64_t>{0, 1, 2, 3, 4}, 64);
+  const auto b = counted.build(entry_of(1, 300), std::vector<int64_t>{0, 1, 9, 8, 7}, 64);
+  EXPECT_TRUE(a.exact && b.exact);
+  const auto ids_a = merging->encode(a.text), ids_b = merging->encode(b.text);
+  int shared = 0;
+  while (ids_a[static_cast<size_t>(shared)] == ids_b[static_cast<size_t>(shared)]) ++shared;
+  EXPECT_GE(shared, 126);
+  EXPECT_LT(shared, 140);
+  const auto plain = PromptBuilder::create(
+      nullptr, {.seed = 1, .salt = 2, .format = PromptFormat::kIds, .vocabulary_size = 32000});
+  const auto x = plain->build(entry_of(0, 300), std::vector<int64_t>{0, 1, 2, 3, 4}, 64);
+  const auto y = plain->build(entry_of(1, 300), std::vector<int64_t>{0, 1, 9, 8, 7}, 64);
+  EXPECT_TRUE(std::equal(x.ids.begin(), x.ids.begin() + 128, y.ids.begin()));
+  EXPECT_NE(x.ids[128], y.ids[128]);
+}
+
+TEST(PromptTurns, OwnTextWithoutItsHistory) {
+  const auto byte = std::make_shared<const token::ByteTokenizer>();
+  const auto builder =
+      PromptBuilder::create(byte, {.seed = 1, .salt = 2, .reserved_tokens = 4}).value();
+  auto entry = entry_of(3, 500);
+  entry.history_tokens = 400;
+  entry.output_tokens = 33;
+  const auto prompt = builder.build(entry);
+  EXPECT_EQ(prompt.text.size(), 96u);
+  EXPECT_TRUE(prompt.exact);
+  EXPECT_EQ(builder.build_answer(entry).size(), 33u);
+  EXPECT_NE(builder.build_answer(entry).substr(0, 15), prompt.text.substr(0, 15));
+}
+
 }  // namespace
 }  // namespace prony::workload

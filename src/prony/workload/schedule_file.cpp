@@ -1,5 +1,6 @@
 // Schedule files (JSON Lines) and the digest.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <limits>
@@ -26,23 +27,32 @@ struct Field {
 
 constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
-constexpr std::array<Field, 8> kFields{{{"index", 0, kScheduleEntriesMax - 1, true},
-                                        {"t_intended_ns", 0, kAny, true},
-                                        {"input_tokens", 1, kInt32Max, true},
-                                        {"output_tokens", 1, kInt32Max, true},
-                                        {"session", -1, kAny, false},
-                                        {"turn", 0, kInt32Max, false},
-                                        {"prefix_group", -1, kInt32Max, false},
-                                        {"prefix_tokens", 0, kInt32Max, false}}};
+constexpr size_t kFieldCount = 10;
+constexpr std::array<Field, kFieldCount> kFields{{{"index", 0, kScheduleEntriesMax - 1, true},
+                                                  {"t_intended_ns", 0, kAny, true},
+                                                  {"input_tokens", 1, kInt32Max, true},
+                                                  {"output_tokens", 1, kInt32Max, true},
+                                                  {"session", -1, kAny, false},
+                                                  {"turn", 0, kInt32Max, false},
+                                                  {"prefix_group", -1, kInt32Max, false},
+                                                  {"prefix_tokens", 0, kInt32Max, false},
+                                                  {"history_tokens", 0, kInt32Max, false},
+                                                  {"think_ns", 0, kAny, false}}};
+/// Fields of the first version of the format, all of which the digest counts.
+constexpr size_t kFirstFields = 8;
 
-std::array<int64_t, 8> values_of(const ScheduleEntry& e) {
-  return {e.index,   e.t_intended_ns, e.input_tokens, e.output_tokens,
-          e.session, e.turn,          e.prefix_group, e.prefix_tokens};
+std::array<int64_t, kFieldCount> values_of(const ScheduleEntry& e) {
+  return {e.index, e.t_intended_ns, e.input_tokens,  e.output_tokens,  e.session,
+          e.turn,  e.prefix_group,  e.prefix_tokens, e.history_tokens, e.think_ns};
 }
 
-ScheduleEntry entry_of(const std::array<int64_t, 8>& v) {
+ScheduleEntry entry_of(const std::array<int64_t, kFieldCount>& v) {
   const auto narrow = [](int64_t x) { return static_cast<int32_t>(x); };
-  return {v[0], v[1], narrow(v[2]), narrow(v[3]), v[4], narrow(v[5]), narrow(v[6]), narrow(v[7])};
+  ScheduleEntry entry{v[0], v[1],         narrow(v[2]), narrow(v[3]),
+                      v[4], narrow(v[5]), narrow(v[6]), narrow(v[7])};
+  entry.history_tokens = narrow(v[8]);
+  entry.think_ns = v[9];
+  return entry;
 }
 
 // Where in a file we are; makes the messages.
@@ -59,13 +69,41 @@ std::string shown(const core::Json& value) {
   return token::quote(value.dump(-1, ' ', false, core::Json::error_handler_t::replace));
 }
 
-Result<ScheduleEntry> parse_entry(std::string_view line, const Place& place) {
+// "blocks": [3, 17, ...] of an entry, appended to those of the schedule.
+Result<void> parse_blocks(const core::Json& value, const Place& place, ScheduleEntry& entry,
+                          Schedule& schedule) {
+  if (schedule.block_tokens == 0) {
+    return place.error("blocks: found some, but no block_tokens in line 1");
+  }
+  entry.first_block = static_cast<int64_t>(schedule.blocks.size());
+  for (const auto& id : value.is_array() ? value : core::Json::array({value})) {
+    const bool fits = value.is_array() && id.is_number_integer() &&
+                      !(id.is_number_unsigned() && id.get<uint64_t>() > uint64_t{kAny}) &&
+                      id.get<int64_t>() >= 0;
+    if (!fits) {
+      return place.error(
+          fmt::format("blocks: found {}, expected a list of integers >= 0", shown(value)));
+    }
+    schedule.blocks.push_back(id.get<int64_t>());
+  }
+  entry.block_count =
+      static_cast<int32_t>(static_cast<int64_t>(schedule.blocks.size()) - entry.first_block);
+  if (entry.block_count == 0) entry.first_block = 0;
+  return {};
+}
+
+Result<ScheduleEntry> parse_entry(std::string_view line, const Place& place, Schedule& schedule) {
   const auto json = core::parse_json(line, fmt::format("{}:{}", place.path, place.line));
   if (!json) return json.error();
   if (!json->is_object()) return place.error("found " + shown(*json) + ", expected an object");
-  std::array<int64_t, 8> values = values_of(ScheduleEntry{});
-  std::array<bool, 8> seen{};
+  auto values = values_of(ScheduleEntry{});
+  std::array<bool, kFieldCount> seen{};
+  ScheduleEntry blocks;
   for (const auto& [key, value] : json->items()) {
+    if (key == "blocks") {
+      if (auto read = parse_blocks(value, place, blocks, schedule); !read) return read.error();
+      continue;
+    }
     size_t i = 0;
     while (i < kFields.size() && kFields[i].name != key) ++i;
     if (i == kFields.size()) return place.error("found the unknown name " + token::quote(key));
@@ -85,7 +123,10 @@ Result<ScheduleEntry> parse_entry(std::string_view line, const Place& place) {
       return place.error(fmt::format("found no {}", kFields[i].name));
     }
   }
-  return entry_of(values);
+  auto entry = entry_of(values);
+  entry.first_block = blocks.first_block;
+  entry.block_count = blocks.block_count;
+  return entry;
 }
 
 // The header line; returns the number of entries it promises.
@@ -115,6 +156,14 @@ Result<int64_t> parse_header(std::string_view line, const Place& place, Schedule
       count->get<uint64_t>() > uint64_t{kScheduleEntriesMax}) {
     return place.error(fmt::format("found no count, expected 0 to {}", kScheduleEntriesMax));
   }
+  if (const core::Json* tokens = member("block_tokens"); tokens != nullptr) {
+    if (!tokens->is_number_unsigned() || tokens->get<uint64_t>() < 1 ||
+        tokens->get<uint64_t>() > uint64_t{kTokensMax}) {
+      return place.error(
+          fmt::format("block_tokens: found {}, expected 1 to {}", shown(*tokens), kTokensMax));
+    }
+    schedule.block_tokens = tokens->get<int32_t>();
+  }
   schedule.seed = seed->get<uint64_t>();
   schedule.description = description->get<std::string>();
   return count->get<int64_t>();
@@ -138,6 +187,21 @@ Result<void> check_order(const Schedule& schedule, const ScheduleEntry& entry, c
     return place.error(fmt::format("prefix_tokens: found {}, expected less than input_tokens {}",
                                    entry.prefix_tokens, entry.input_tokens));
   }
+  if (entry.history_tokens >= entry.input_tokens) {
+    return place.error(fmt::format("history_tokens: found {}, expected less than input_tokens {}",
+                                   entry.history_tokens, entry.input_tokens));
+  }
+  const auto* before = schedule.entries.empty() ? nullptr : &schedule.entries.back();
+  const bool follows = before != nullptr && entry.session >= 0 && before->session == entry.session;
+  if (const int32_t turn = follows ? before->turn + 1 : 0; entry.turn != turn) {
+    return place.error(fmt::format("turn: found {}, expected {}: turns of a session stand together",
+                                   entry.turn, turn));
+  }
+  const bool all = schedule.entries.empty() ? entry.session >= 0 : schedule.has_sessions();
+  if ((entry.session >= 0) != all) {
+    return place.error(fmt::format("session: found {}, expected {} as in the first entry",
+                                   entry.session < 0 ? "none" : "one", all ? "one" : "none"));
+  }
   return {};
 }
 
@@ -146,16 +210,26 @@ Result<void> check_order(const Schedule& schedule, const ScheduleEntry& entry, c
 uint64_t Schedule::digest() const {
   core::Fnv1a hash;
   for (const ScheduleEntry& entry : entries) {
-    for (const int64_t value : values_of(entry)) hash.add(static_cast<uint64_t>(value));
+    const auto values = values_of(entry);
+    for (size_t i = 0; i < kFirstFields; ++i) hash.add(static_cast<uint64_t>(values[i]));
+    // Later fields count where they are used, so that older digests stand.
+    for (size_t i = kFirstFields; i < kFieldCount; ++i) {
+      if (values[i] == 0) continue;
+      hash.add(uint64_t{i});
+      hash.add(static_cast<uint64_t>(values[i]));
+    }
+    for (const int64_t id : blocks_of(entry)) hash.add(static_cast<uint64_t>(id));
   }
+  if (block_tokens > 0) hash.add(static_cast<uint64_t>(block_tokens));
   return hash.value();
 }
 
 std::string write_schedule_text(const Schedule& schedule) {
-  const core::Json header{{"schema", kSchema},
-                          {"seed", schedule.seed},
-                          {"description", schedule.description},
-                          {"count", schedule.entries.size()}};
+  core::Json header{{"schema", kSchema},
+                    {"seed", schedule.seed},
+                    {"description", schedule.description},
+                    {"count", schedule.entries.size()}};
+  if (schedule.block_tokens > 0) header["block_tokens"] = schedule.block_tokens;
   std::string text = header.dump(-1, ' ', false, core::Json::error_handler_t::replace);
   const auto defaults = values_of(ScheduleEntry{});
   for (const ScheduleEntry& entry : schedule.entries) {
@@ -167,6 +241,10 @@ std::string write_schedule_text(const Schedule& schedule) {
       fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", separator, kFields[i].name,
                      values[i]);
       separator = ',';
+    }
+    if (entry.block_count > 0) {
+      fmt::format_to(std::back_inserter(text), ",\"blocks\":[{}]",
+                     fmt::join(schedule.blocks_of(entry), ","));
     }
     text += '}';
   }
@@ -201,7 +279,7 @@ Result<Schedule> parse_schedule(std::string_view content, const std::string& pat
       promised = *count;
       continue;
     }
-    const auto entry = parse_entry(line, place);
+    const auto entry = parse_entry(line, place, schedule);
     if (!entry) return entry.error();
     if (auto ordered = check_order(schedule, *entry, place); !ordered) return ordered.error();
     schedule.entries.push_back(*entry);

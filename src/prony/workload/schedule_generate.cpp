@@ -1,11 +1,17 @@
-// generate_schedule(): options to entries. One pass; each entry takes its instant, its lengths and
-// its prefix group from streams of their own.
+// generate_schedule(): options to entries. One pass over the arrivals; each takes its instant, its
+// lengths, its prefix group, its turns and their think times from streams of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
+#include "prony/core/math.hpp"
+#include "prony/workload/length_source.hpp"
 #include "prony/workload/schedule.hpp"
 #include "prony/workload/streams.hpp"
 
@@ -15,40 +21,10 @@ namespace {
 // 100 days: instants stay exact in a double, and a mistaken unit is found out.
 constexpr int64_t kLatestNs = int64_t{100} * 86'400 * 1'000'000'000;
 
+constexpr int32_t kZipfGroupsMax = 1'000'000;
+
 bool is_positive(double x) {
   return x > 0 && std::isfinite(x);
-}
-
-// The rows of `trace` within the window, and the instant where the window starts.
-Result<std::span<const TraceRow>> window_of(const std::shared_ptr<const Trace>& trace,
-                                            const ArrivalOptions& options) {
-  if (!trace || trace->rows.empty()) {
-    return invalid_argument("schedule: a trace was asked for, but none with rows was given");
-  }
-  if (options.window_start_ns < 0 || options.window_length_ns < 0) {
-    return invalid_argument(
-        fmt::format("trace window: found start {} ns and length {} ns, expected both >= 0",
-                    options.window_start_ns, options.window_length_ns));
-  }
-  const auto at = [&](int64_t t_ns) {
-    return std::lower_bound(trace->rows.begin(), trace->rows.end(), t_ns,
-                            [](const TraceRow& row, int64_t wanted) { return row.t_ns < wanted; });
-  };
-  const auto first = at(options.window_start_ns);
-  auto last = trace->rows.end();
-  if (options.window_length_ns > 0 && options.window_start_ns <= kLatestNs &&
-      options.window_length_ns <= kLatestNs) {
-    last = at(options.window_start_ns + options.window_length_ns);
-  }
-  if (first == last) {
-    return invalid_argument(
-        fmt::format("trace window: no row of {} between second {} and second {}; it spans {} s",
-                    trace->name, static_cast<double>(options.window_start_ns) / 1e9,
-                    static_cast<double>(options.window_start_ns) / 1e9 +
-                        static_cast<double>(options.window_length_ns) / 1e9,
-                    static_cast<double>(trace->rows.back().t_ns) / 1e9));
-  }
-  return std::span<const TraceRow>(first, last);
 }
 
 Result<void> check(const ScheduleOptions& options) {
@@ -84,6 +60,17 @@ Result<void> check(const ScheduleOptions& options) {
         fmt::format("shared prefix: found {} groups of {} tokens, expected both >= 0",
                     prefix.groups, prefix.tokens));
   }
+  if (!(prefix.zipf >= 0 && prefix.zipf <= 10) ||
+      (prefix.zipf > 0 && prefix.groups > kZipfGroupsMax)) {
+    return invalid_argument(
+        fmt::format("shared prefix: found a Zipf exponent of {} over {} groups, expected 0 to 10 "
+                    "over at most {}",
+                    prefix.zipf, prefix.groups, kZipfGroupsMax));
+  }
+  if (options.sessions.count < 0 || options.sessions.count > kScheduleEntriesMax) {
+    return invalid_argument(fmt::format("schedule: found {} conversations, expected 0 to {}",
+                                        options.sessions.count, kScheduleEntriesMax));
+  }
   const int32_t shared = prefix.groups > 0 ? prefix.tokens : 0;
   if (scale.total_max != 0 && scale.total_max < int64_t{shared} + 2) {
     return invalid_argument(fmt::format(
@@ -93,76 +80,21 @@ Result<void> check(const ScheduleOptions& options) {
   return {};
 }
 
-// Where the lengths of entry i come from.
-class LengthSource {
- public:
-  static Result<LengthSource> create(const ScheduleOptions& options) {
-    LengthSource source(options);
-    if (options.lengths.kind == LengthOptions::Kind::kLaws) {
-      if (!options.lengths.input || !options.lengths.output) {
-        return invalid_argument("schedule: found no length law, expected one for input and output");
-      }
-      return source;
-    }
-    const auto rows = window_of(options.lengths.trace, options.arrivals);
-    if (!rows) return rows.error();
-    source.rows_ = *rows;
-    return source;
-  }
-
-  void draw(int64_t index, int32_t& input, int32_t& output) {
-    if (lengths_.kind == LengthOptions::Kind::kLaws) {
-      input = lengths_.input->sample(input_rng_);
-      output = lengths_.output->sample(output_rng_);
-      return;
-    }
-    const auto count = rows_.size();
-    const size_t row = lengths_.kind == LengthOptions::Kind::kTraceInOrder
-                           ? static_cast<size_t>(index) % count
-                           : static_cast<size_t>(row_rng_.uniform() * static_cast<double>(count));
-    input = rows_[row].input_tokens;
-    output = rows_[row].output_tokens;
-  }
-
-  std::string describe() const {
-    switch (lengths_.kind) {
-      case LengthOptions::Kind::kLaws:
-        return fmt::format("input tokens {}, output tokens {}", lengths_.input->describe(),
-                           lengths_.output->describe());
-      case LengthOptions::Kind::kTraceInOrder:
-        return fmt::format("lengths of trace {} in its order", lengths_.trace->name);
-      case LengthOptions::Kind::kTraceResample:
-        break;
-    }
-    return fmt::format("lengths of {} rows of trace {}, drawn in pairs", rows_.size(),
-                       lengths_.trace->name);
-  }
-
- private:
-  explicit LengthSource(const ScheduleOptions& options)
-      : lengths_(options.lengths),
-        input_rng_(options.seed, kInputLengthStream),
-        output_rng_(options.seed, kOutputLengthStream),
-        row_rng_(options.seed, kTraceRowStream) {}
-  LengthOptions lengths_;
-  core::Rng input_rng_, output_rng_, row_rng_;
-  std::span<const TraceRow> rows_;
-};
-
 // Applies a LengthScale, and counts how often its limits changed a length.
 class Scaler {
  public:
-  Scaler(const LengthScale& scale, int32_t shared_tokens) : scale_(scale), shared_(shared_tokens) {}
+  explicit Scaler(const LengthScale& scale) : scale_(scale) {}
 
-  void apply(ScheduleEntry& entry) {
+  /// `shared` tokens of a prefix are put before the prompt.
+  void apply(ScheduleEntry& entry, int32_t shared) {
     int64_t input = clamped(entry.input_tokens, scale_.input_factor, scale_.input_min,
                             scale_.input_max, input_limited_);
     int64_t output = clamped(entry.output_tokens, scale_.output_factor, scale_.output_min,
                              scale_.output_max, output_limited_);
-    input += shared_;
+    input += shared;
     const int64_t total_max = scale_.total_max != 0 ? scale_.total_max : 2 * int64_t{kTokensMax};
     if (input + output > total_max) {
-      input = std::max(total_max - output, int64_t{shared_} + 1);
+      input = std::max(total_max - output, int64_t{shared} + 1);
       output = std::min(output, total_max - input);
       ++total_limited_;
     }
@@ -185,10 +117,8 @@ class Scaler {
  private:
   static int64_t clamped(int32_t tokens, double factor, int32_t low, int32_t high,
                          int64_t& limited) {
-    const double scaled = std::min(std::floor(tokens * factor + 0.5), 2.0 * kTokensMax);
-    const auto rounded = static_cast<int64_t>(scaled);
-    const int64_t result = std::clamp<int64_t>(rounded, low, high);
-    if (result != rounded) ++limited;
+    const int64_t result = scaled_tokens(tokens, factor, low, high);
+    if (result != scaled_tokens(tokens, factor, 0, INT32_MAX)) ++limited;
     return result;
   }
 
@@ -203,7 +133,6 @@ class Scaler {
   }
 
   LengthScale scale_;
-  int32_t shared_;
   int64_t input_limited_ = 0, output_limited_ = 0, total_limited_ = 0;
 };
 
@@ -215,87 +144,240 @@ int64_t trace_instant_ns(const TraceRow& row, const ArrivalOptions& arrivals) {
   return static_cast<int64_t>(std::floor(std::min(scaled, 0x1p62) + 0.5));
 }
 
-}  // namespace
-
-Result<Schedule> generate_schedule(const ScheduleOptions& options) {
-  if (auto checked = check(options); !checked) return checked.error();
-  const ArrivalOptions& arrivals = options.arrivals;
-  const bool from_trace = arrivals.kind == ArrivalKind::kTrace;
-  if (options.count == 0 && !from_trace &&
-      (options.duration_ns == 0 || arrivals.kind == ArrivalKind::kAtOnce)) {
-    return invalid_argument(
-        "schedule: found neither a number of requests nor a duration that ends it");
-  }
-  auto source = LengthSource::create(options);
-  if (!source) return source.error();
-
-  std::span<const TraceRow> rows;
-  std::optional<ArrivalProcess> process;
-  if (from_trace) {
+// The instants at which requests or conversations start: of a process, or of a trace.
+class Arrivals {
+ public:
+  static Result<Arrivals> create(const ScheduleOptions& options) {
+    Arrivals made;
+    made.options_ = options.arrivals;
+    const auto& arrivals = options.arrivals;
+    if (arrivals.kind != ArrivalKind::kTrace) {
+      auto process = ArrivalProcess::create(arrivals, core::Rng(options.seed, kArrivalStream));
+      if (!process) return process.error();
+      made.process_ = *process;
+      return made;
+    }
     if (!is_positive(arrivals.time_scale)) {
       return invalid_argument(
           fmt::format("trace time scale: found {}, expected > 0", arrivals.time_scale));
     }
     const auto window = window_of(arrivals.trace, arrivals);
     if (!window) return window.error();
-    rows = *window;
-    if (options.count > static_cast<int64_t>(rows.size())) {
+    if (!arrivals.trace->has_times) {
+      return invalid_argument(
+          fmt::format("arrivals of trace {}: it has no times, give a rate or a concurrency",
+                      arrivals.trace->name));
+    }
+    made.rows_ = *window;
+    if (options.count > static_cast<int64_t>(made.rows_.size()) && !options.sessions.turns) {
       return invalid_argument(
           fmt::format("schedule: {} requests asked, but the window of trace {} holds {} rows",
-                      options.count, arrivals.trace->name, rows.size()));
+                      options.count, arrivals.trace->name, made.rows_.size()));
     }
-  } else {
-    auto made = ArrivalProcess::create(arrivals, core::Rng(options.seed, kArrivalStream));
-    if (!made) return made.error();
-    process = *made;
+    return made;
   }
 
-  const bool has_prefix = options.prefix.groups > 0 && options.prefix.tokens > 0;
-  core::Rng group_rng(options.seed, kPrefixGroupStream);
-  Scaler scaler(options.scale, has_prefix ? options.prefix.tokens : 0);
+  /// nullopt after the last.
+  std::optional<int64_t> next_ns() {
+    if (process_) {
+      const int64_t t_ns = process_->next_ns();
+      if (t_ns == ArrivalProcess::kNeverNs && options_.curve) return std::nullopt;
+      return t_ns;
+    }
+    if (at_ == rows_.size()) return std::nullopt;
+    return trace_instant_ns(rows_[at_++], options_);
+  }
 
-  Schedule schedule;
-  schedule.seed = options.seed;
-  int64_t limit = from_trace ? static_cast<int64_t>(rows.size()) : kScheduleEntriesMax;
-  if (options.count > 0) limit = options.count;
-  for (int64_t i = 0; i < limit; ++i) {
-    ScheduleEntry entry;
-    entry.index = i;
-    entry.t_intended_ns =
-        from_trace ? trace_instant_ns(rows[static_cast<size_t>(i)], arrivals) : process->next_ns();
-    if (options.duration_ns > 0 && entry.t_intended_ns > options.duration_ns) break;
-    if (entry.t_intended_ns > kLatestNs) {
-      return invalid_argument(fmt::format(
-          "schedule: request {} would start {} days after the first, expected at most 100", i,
-          entry.t_intended_ns / (int64_t{86'400} * 1'000'000'000)));
+ private:
+  ArrivalOptions options_;
+  std::optional<ArrivalProcess> process_;
+  std::span<const TraceRow> rows_;
+  size_t at_ = 0;
+};
+
+// Which prefix group an arrival belongs to.
+class GroupPicker {
+ public:
+  explicit GroupPicker(const ScheduleOptions& options)
+      : rng_(options.seed, kPrefixGroupStream), groups_(options.prefix.groups) {
+    if (options.prefix.zipf == 0) return;
+    double sum = 0;
+    for (int32_t k = 1; k <= groups_; ++k) {
+      sum += core::math::pow(k, -options.prefix.zipf);
+      cumulative_.push_back(sum);
     }
-    source->draw(i, entry.input_tokens, entry.output_tokens);
-    scaler.apply(entry);
-    if (has_prefix) {
-      entry.prefix_group =
-          static_cast<int32_t>(group_rng.uniform() * static_cast<double>(options.prefix.groups));
-      entry.prefix_tokens = options.prefix.tokens;
+  }
+  int32_t pick() {
+    const double u = rng_.uniform();
+    if (cumulative_.empty()) return static_cast<int32_t>(u * static_cast<double>(groups_));
+    const auto at =
+        std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u * cumulative_.back());
+    return static_cast<int32_t>(at - cumulative_.begin());
+  }
+
+ private:
+  core::Rng rng_;
+  int32_t groups_;
+  std::vector<double> cumulative_;
+};
+
+// Collects the entries, conversation by conversation.
+class Builder {
+ public:
+  Builder(const ScheduleOptions& options, LengthSource source)
+      : options_(options),
+        source_(std::move(source)),
+        scaler_(options.scale),
+        picker_(options),
+        think_rng_(options.seed, kThinkStream),
+        has_prefix_(options.prefix.groups > 0 && options.prefix.tokens > 0) {
+    const auto& trace = options.lengths.trace;
+    if (trace && trace->block_tokens > 0) {
+      const double scaled = std::floor(trace->block_tokens * options.scale.input_factor + 0.5);
+      block_tokens_ =
+          static_cast<int32_t>(std::clamp(scaled, 1.0, static_cast<double>(kTokensMax)));
     }
-    schedule.entries.push_back(entry);
   }
-  if (schedule.entries.empty()) {
-    return invalid_argument(fmt::format("schedule: no request starts within {} s",
-                                        static_cast<double>(options.duration_ns) / 1e9));
+
+  Result<Schedule> build(Arrivals arrivals) {
+    schedule_.seed = options_.seed;
+    const int64_t most = options_.count > 0 ? options_.count : kScheduleEntriesMax;
+    const int64_t starts = options_.sessions.count > 0 ? options_.sessions.count : INT64_MAX;
+    bool ended = false;
+    for (int64_t i = 0; i < starts && size() < most; ++i) {
+      const auto t_ns = arrivals.next_ns();
+      ended = !t_ns || (options_.duration_ns > 0 && *t_ns > options_.duration_ns);
+      if (ended) break;
+      if (*t_ns > kLatestNs) {
+        return invalid_argument(fmt::format(
+            "schedule: request {} would start {} days after the first, expected at most 100",
+            size(), *t_ns / (int64_t{86'400} * 1'000'000'000)));
+      }
+      add(i, *t_ns, most);
+    }
+    if (schedule_.entries.empty()) {
+      return invalid_argument(fmt::format("schedule: no request starts within {} s",
+                                          static_cast<double>(options_.duration_ns) / 1e9));
+    }
+    if (options_.count == 0 && !ended && size() == kScheduleEntriesMax) {
+      return invalid_argument(fmt::format("schedule: more than {} requests; ask for a shorter one",
+                                          kScheduleEntriesMax));
+    }
+    if (!schedule_.blocks.empty()) schedule_.block_tokens = block_tokens_;
+    describe_all();
+    return std::move(schedule_);
   }
-  if (options.count == 0 && !from_trace &&
-      static_cast<int64_t>(schedule.entries.size()) == kScheduleEntriesMax) {
+
+ private:
+  int64_t size() const { return static_cast<int64_t>(schedule_.entries.size()); }
+
+  // One arrival: a request, or the turns of a conversation.
+  void add(int64_t start, int64_t t_ns, int64_t most) {
+    const int32_t group = has_prefix_ ? picker_.pick() : -1;
+    const auto turns = source_.draw(start);
+    int64_t history = 0;
+    int32_t turn = 0;
+    for (const auto& drawn : turns) {
+      if (size() == most) break;
+      ScheduleEntry entry;
+      entry.index = size();
+      entry.t_intended_ns = t_ns;
+      entry.input_tokens = drawn.input;
+      entry.output_tokens = drawn.output;
+      const int32_t shared = turn == 0 && group >= 0 ? options_.prefix.tokens : 0;
+      scaler_.apply(entry, shared);
+      if (shared > 0) {
+        entry.prefix_group = group;
+        entry.prefix_tokens = shared;
+      }
+      if (source_.makes_sessions()) {
+        const int64_t whole = history + entry.input_tokens;
+        const int64_t total_max =
+            options_.scale.total_max > 0 ? options_.scale.total_max : 2 * int64_t{kTokensMax};
+        if (turn > 0 && whole + entry.output_tokens > total_max) {
+          turns_cut_ += static_cast<int64_t>(turns.size()) - turn;
+          break;
+        }
+        entry.session = start;
+        entry.turn = turn;
+        if (turn > 0 && options_.sessions.think) {
+          entry.think_ns = options_.sessions.think->sample_ns(think_rng_);
+        }
+        entry.history_tokens = static_cast<int32_t>(history);
+        entry.input_tokens = static_cast<int32_t>(whole);
+        history = whole + entry.output_tokens;
+      }
+      if (drawn.row != nullptr && drawn.row->block_count > 0) add_blocks(*drawn.row, entry);
+      schedule_.entries.push_back(entry);
+      ++turn;
+    }
+    if (turn > 0) ++started_;
+  }
+
+  // As many of the row's blocks as begin within the prompt: scaling and limits may have cut it.
+  void add_blocks(const TraceRow& row, ScheduleEntry& entry) {
+    const auto ids = options_.lengths.trace->blocks_of(row);
+    const int64_t covered = (int64_t{entry.input_tokens} + block_tokens_ - 1) / block_tokens_;
+    const auto count = std::min<size_t>(ids.size(), static_cast<size_t>(covered));
+    entry.first_block = static_cast<int64_t>(schedule_.blocks.size());
+    entry.block_count = static_cast<int32_t>(count);
+    schedule_.blocks.insert(schedule_.blocks.end(), ids.begin(),
+                            ids.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  void describe_all() {
+    auto& text = schedule_.description;
+    text = fmt::format("{} requests, seed {}; {}; {}{}", size(), options_.seed,
+                       describe(options_.arrivals), source_.describe(), scaler_.describe());
+    if (source_.makes_sessions()) {
+      text += fmt::format("; {} conversations", started_);
+      if (options_.sessions.turns) {
+        text += fmt::format(" of {} turns", options_.sessions.turns->describe());
+      }
+      if (options_.sessions.think) {
+        text += fmt::format(", think time {} s", options_.sessions.think->describe());
+      }
+      if (turns_cut_ > 0) text += fmt::format(" ({} turns beyond the limit left out)", turns_cut_);
+    }
+    if (has_prefix_) {
+      text += fmt::format("; {} groups with a shared prefix of {} tokens", options_.prefix.groups,
+                          options_.prefix.tokens);
+      if (options_.prefix.zipf > 0) text += fmt::format(", Zipf {}", options_.prefix.zipf);
+    }
+    if (schedule_.block_tokens > 0) {
+      text += fmt::format("; prefix blocks of {} tokens as in the trace", schedule_.block_tokens);
+    }
+  }
+
+  const ScheduleOptions& options_;
+  LengthSource source_;
+  Scaler scaler_;
+  GroupPicker picker_;
+  core::Rng think_rng_;
+  bool has_prefix_;
+  int32_t block_tokens_ = 0;  // scaled
+  int64_t started_ = 0, turns_cut_ = 0;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+Result<Schedule> generate_schedule(const ScheduleOptions& options) {
+  if (auto checked = check(options); !checked) return checked.error();
+  const ArrivalOptions& arrivals = options.arrivals;
+  const bool from_trace = arrivals.kind == ArrivalKind::kTrace;
+  const bool curve_ends = arrivals.curve && !arrivals.curve->repeats();
+  if (options.count == 0 && options.sessions.count == 0 && !from_trace && !curve_ends &&
+      (options.duration_ns == 0 || arrivals.kind == ArrivalKind::kAtOnce)) {
     return invalid_argument(
-        fmt::format("schedule: more than {} requests; ask for a shorter one", kScheduleEntriesMax));
+        "schedule: found neither a number of requests nor a duration that ends it");
   }
-
-  schedule.description =
-      fmt::format("{} requests, seed {}; {}; {}{}", schedule.entries.size(), options.seed,
-                  describe(arrivals), source->describe(), scaler.describe());
-  if (has_prefix) {
-    schedule.description += fmt::format("; {} groups with a shared prefix of {} tokens",
-                                        options.prefix.groups, options.prefix.tokens);
-  }
-  return schedule;
+  auto source = LengthSource::create(options);
+  if (!source) return source.error();
+  auto made = Arrivals::create(options);
+  if (!made) return made.error();
+  Builder builder(options, *std::move(source));
+  return builder.build(*std::move(made));
 }
 
 }  // namespace prony::workload

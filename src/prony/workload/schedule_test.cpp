@@ -361,8 +361,10 @@ TEST(ScheduleFile, ComesBackEqual) {
   ScheduleOptions options = poisson(500, 0xFFFF'FFFF'FFFF'FFFF);
   options.prefix = {.groups = 2, .tokens = 4};
   Schedule schedule = generate(options);
-  schedule.entries[7].session = 3;
-  schedule.entries[7].turn = 2;
+  for (auto& entry : schedule.entries) entry.session = entry.index / 2;
+  for (auto& entry : schedule.entries) entry.turn = static_cast<int32_t>(entry.index % 2);
+  schedule.entries[7].think_ns = 5;
+  schedule.entries[7].history_tokens = 3;
   schedule.entries.back().t_intended_ns = INT64_MAX;
   schedule.description += " \"quotes\", \\ and \u00e9";
   const std::string folder = ::testing::TempDir();

@@ -12,10 +12,9 @@
 #include "prony/workload/timestamp.hpp"
 
 namespace prony::workload {
-namespace {
 
-// File name without folder and extension, fit for a description: UTF-8, no control characters.
-std::string name_of(std::string_view path) {
+// UTF-8, no control characters.
+std::string trace_name(std::string_view path) {
   if (const auto slash = path.rfind('/'); slash != std::string_view::npos) {
     path.remove_prefix(slash + 1);
   }
@@ -32,11 +31,26 @@ std::string name_of(std::string_view path) {
   return name;
 }
 
-Error no_rows(const std::string& path) {
-  return invalid_argument(fmt::format("{}: found no rows after the header", path));
+Result<Trace> finish_trace(Trace trace, const std::string& path) {
+  if (trace.rows.empty()) {
+    return invalid_argument(trace.skipped_rows > 0
+                                ? fmt::format("{}: none of {} rows has both a prompt and an answer",
+                                              path, trace.skipped_rows)
+                                : fmt::format("{}: found no rows", path));
+  }
+  trace.name = trace_name(path);
+  if (!trace.has_times) return trace;
+  int64_t latest_ns = std::numeric_limits<int64_t>::min();
+  for (const TraceRow& row : trace.rows) {
+    if (row.t_ns < latest_ns) ++trace.moved_rows;
+    latest_ns = std::max(latest_ns, row.t_ns);
+  }
+  std::stable_sort(trace.rows.begin(), trace.rows.end(),
+                   [](const TraceRow& a, const TraceRow& b) { return a.t_ns < b.t_ns; });
+  const int64_t first_ns = trace.rows.front().t_ns;
+  for (TraceRow& row : trace.rows) row.t_ns -= first_ns;
+  return trace;
 }
-
-}  // namespace
 
 Result<Trace> read_azure_trace(const std::string& path) {
   auto content = core::read_file(path);
@@ -56,8 +70,6 @@ Result<Trace> parse_azure_trace(std::string_view content, const std::string& pat
   }
 
   Trace trace;
-  trace.name = name_of(path);
-  int64_t latest_ns = std::numeric_limits<int64_t>::min();
   while (true) {
     const auto more = reader->next();
     if (!more) return more.error();
@@ -68,16 +80,9 @@ Result<Trace> parse_azure_trace(std::string_view content, const std::string& pat
     if (!input) return input.error();
     const auto output = reader->positive_integer(columns[2]);
     if (!output) return output.error();
-    if (*t_ns < latest_ns) ++trace.moved_rows;
-    latest_ns = std::max(latest_ns, *t_ns);
     trace.rows.push_back({*t_ns, *input, *output});
   }
-  if (trace.rows.empty()) return no_rows(path);
-  std::stable_sort(trace.rows.begin(), trace.rows.end(),
-                   [](const TraceRow& a, const TraceRow& b) { return a.t_ns < b.t_ns; });
-  const int64_t first_ns = trace.rows.front().t_ns;
-  for (TraceRow& row : trace.rows) row.t_ns -= first_ns;
-  return trace;
+  return finish_trace(std::move(trace), path);
 }
 
 Result<std::vector<int32_t>> read_token_column(const std::string& path, std::string_view column) {
@@ -101,7 +106,7 @@ Result<std::vector<int32_t>> parse_token_column(std::string_view content, const 
     if (!value) return value.error();
     values.push_back(*value);
   }
-  if (values.empty()) return no_rows(path);
+  if (values.empty()) return invalid_argument(fmt::format("{}: found no rows", path));
   return values;
 }
 

@@ -170,8 +170,7 @@ TEST(AzureTrace, BadRowsAreNamed) {
 TEST(AzureTrace, BadFilesAreNamed) {
   EXPECT_EQ(error_of(""), "t.csv: found an empty file, expected a header line");
   EXPECT_EQ(error_of("\r\n \n"), "t.csv: found an empty file, expected a header line");
-  EXPECT_EQ(error_of("TIMESTAMP,ContextTokens,GeneratedTokens\r\n"),
-            "t.csv: found no rows after the header");
+  EXPECT_EQ(error_of("TIMESTAMP,ContextTokens,GeneratedTokens\r\n"), "t.csv: found no rows");
   EXPECT_EQ(error_of("a,b\n1,2\n"),
             "t.csv: found the columns 'a,b', expected one called TIMESTAMP");
   EXPECT_EQ(error_of("TIMESTAMP,ContextTokens,contexttokens,GeneratedTokens\n"),
@@ -242,8 +241,7 @@ TEST(TokenColumn, ReadsOneColumnByName) {
             "c.csv: found the columns 'a,num_prefill_tokens', expected one called b");
   EXPECT_EQ(parse_token_column("a\nx\n", "c.csv", "a").error().message,
             "c.csv:2: column a: found 'x', expected a positive integer");
-  EXPECT_EQ(parse_token_column("a\n", "c.csv", "a").error().message,
-            "c.csv: found no rows after the header");
+  EXPECT_EQ(parse_token_column("a\n", "c.csv", "a").error().message, "c.csv: found no rows");
 }
 
 }  // namespace
