@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <set>
 
 namespace prony::load {
@@ -59,6 +61,24 @@ TEST(MessageFeed, EndsWhileThereIsWork) {
   bool late = false;
   (void)feed.take(0, late);
 }  // the destructor does not wait for the rest
+
+TEST(MessageFeed, ADroppedMessageMakesRoomForTheNext) {
+  constexpr int64_t kCount = 10;
+  std::atomic<int64_t> made{0};
+  const auto counted = [&made](int64_t index) {
+    ++made;
+    return message_of(index);
+  };
+  MessageFeed feed(kCount, counted, {.budget_bytes = 1});  // one at a time
+  const auto give_up = core::monotonic_ns() + 20 * core::kNanosPerSecond;
+  for (int64_t i = 0; i < kCount; ++i) {
+    while (made <= i && core::monotonic_ns() < give_up) {
+      core::MonotonicClock().sleep_until(core::monotonic_ns() + core::kNanosPerMilli);
+    }
+    ASSERT_EQ(made, i + 1);
+    feed.drop(i);
+  }
+}
 
 TEST(MessageFeed, NothingToMake) {
   MessageFeed feed(0, message_of, {});
