@@ -48,6 +48,8 @@ constexpr ThrottleReason kThrottleReasons[] = {
     {0x20, "thermal_software"}, {0x40, "thermal_hardware"}, {0x80, "power_brake"},
 };
 
+// Two samples of GPM right behind each other (an H200, 0.3 ms) give zeros or nothing.
+constexpr core::Nanos kGpmIntervalMin = 50 * core::kNanosPerMilli;
 constexpr double kUsedBusyTime = 0.01;  // of the run: a GPU that computed something
 constexpr int kTextBytes = 96;          // NVML_DEVICE_NAME_V2_BUFFER_SIZE and _UUID_V2_
 
@@ -207,6 +209,7 @@ void GpuSampler::begin() {
   t_begin_ns_ = core::monotonic_ns();
   for (auto& device : devices_) {
     device.energy_begin_mj = read_energy(device);
+    device.t_gpm_ns = core::monotonic_ns();
     device.gpm_primed = device.gpm_now != nullptr && read_gpm_sample(device, device.gpm_last);
   }
 }
@@ -269,7 +272,9 @@ void GpuSampler::sample_device(Device& device, core::Nanos t_ns) {
 
 // Metrics of GPM are means between two samples.
 void GpuSampler::sample_gpm(Device& device, core::Nanos t_ns) {
-  if (!device.gpm_primed || device.lost || !read_gpm_sample(device, device.gpm_now)) return;
+  if (!device.gpm_primed || device.lost || t_ns - device.t_gpm_ns < kGpmIntervalMin) return;
+  if (!read_gpm_sample(device, device.gpm_now)) return;
+  device.t_gpm_ns = t_ns;
   nvml::GpmMetricsGet get{};
   get.version = nvml::kGpmVersion;
   get.begin = device.gpm_last;

@@ -86,6 +86,7 @@ class GpuSampler {
     int64_t throttle_samples = 0;
     nvml::GpmSample gpm_last = nullptr, gpm_now = nullptr;
     bool gpm_primed = false;
+    core::Nanos t_gpm_ns = 0;  // of gpm_last
     bool lost = false;
   };
 

@@ -32,7 +32,7 @@ std::unique_ptr<GpuSampler> open_fake(const char* library = kFake) {
 
 void run(GpuSampler& sampler) {
   sampler.begin();
-  core::MonotonicClock().sleep_until(core::monotonic_ns() + 50 * core::kNanosPerMilli);
+  core::MonotonicClock().sleep_until(core::monotonic_ns() + 60 * core::kNanosPerMilli);
   sampler.sample();
   sampler.end();
 }
@@ -168,6 +168,41 @@ TEST(GpuSampler, ALostGpuIsNotedAndTheOtherGoesOn) {
   EXPECT_EQ(series_of(*sampler)["gpu0.power"]["n"], 3);
   EXPECT_EQ(series_of(*sampler).count("gpu1.busy_time"), 0U);
   EXPECT_THAT(sampler->notes(), Contains(HasSubstr("gpu1: memory: GPU is lost")));
+}
+
+// The reading at the end of a run may come right behind one of the interval.
+TEST(GpuSampler, GpmNeedsTimeBetweenItsSamples) {
+  const auto sampler = open_fake();
+  run(*sampler);
+  sampler->sample();
+  EXPECT_EQ(series_of(*sampler)["gpu0.power"]["n"], 3);
+  EXPECT_EQ(series_of(*sampler)["gpu0.dram_bandwidth"]["n"], 1);
+}
+
+// On a host with a GPU: that the declarations fit the real library. Skipped elsewhere.
+TEST(GpuSampler, RealGpu) {
+  auto api = NvmlApi::open();
+  if (!api) GTEST_SKIP() << api.error().message;
+  auto made = GpuSampler::create(std::move(api).value());
+  if (!made) GTEST_SKIP() << made.error().message;
+  auto& sampler = *made.value();
+  run(sampler);
+  for (const auto& note : sampler.notes()) RecordProperty("note", note);
+  const auto devices = sampler.devices_json();
+  ASSERT_GE(devices.size(), 1U);
+  for (const auto& gpu : devices) {
+    EXPECT_GT(gpu["memory_bytes"].get<int64_t>(), 1 << 30);
+    EXPECT_NE(gpu["name"], "unknown");
+    for (const char* share : {"busy_time_mean", "sm_active_mean", "dram_bandwidth_mean"}) {
+      if (gpu[share].is_null()) continue;
+      EXPECT_GE(gpu[share].get<double>(), 0) << share;
+      EXPECT_LE(gpu[share].get<double>(), 1.05) << share;
+    }
+    if (!gpu["power_mean_w"].is_null()) {
+      EXPECT_GT(gpu["power_mean_w"].get<double>(), 1);
+      EXPECT_LT(gpu["power_mean_w"].get<double>(), 3000);
+    }
+  }
 }
 
 TEST(GpuSampler, ThrottleReasons) {
