@@ -29,7 +29,7 @@ const kCards = ['ttft', 'tpot', 'itl', 'e2e', 'output_throughput', 'request_thro
 const kCdfs = ['cdf-ttft', 'cdf-tpot', 'cdf-itl', 'cdf-e2e'];
 // The figures each page must have, where this build has figures at all.
 const kPages = {
-  valid: [...kCdfs, 'scatter', 'timeline'],
+  valid: [...kCdfs, 'scatter', 'timeline', 'telemetry'],
   clean: [...kCdfs, 'scatter', 'timeline'],
   invalid: [...kCdfs, 'scatter', 'timeline'],
   emulated: ['cdf-ttft', 'cdf-tpot', 'cdf-e2e', 'scatter', 'timeline'],  // rows without events
@@ -153,6 +153,57 @@ async function checkSwitch(page, name) {
   check(log !== linear && (path0 === log || path0 === linear), `${name}: the switch of the scale does nothing`);
 }
 
+// The list of requests: few rows in the document whatever the run, every one reachable by keyboard,
+// sorted by any column, and the chosen one drawn with its events.
+async function checkRequests(page, name, total) {
+  const list = page.locator('.req-body');
+  await list.scrollIntoViewIfNeeded();
+  const read = () => page.evaluate(() => ({
+    rows: document.querySelectorAll('.req-space .req-row').length,
+    count: Number(document.querySelector('.req-list').getAttribute('aria-rowcount')) - 1,
+    chosen: document.querySelector('.req-row[aria-selected="true"]')?.innerText.split('\n') ?? [],
+    active: document.querySelector('.req-body').getAttribute('aria-activedescendant'),
+    title: document.querySelector('.req-detail h3')?.innerText ?? '',
+    ticks: document.querySelectorAll('.req-time .tick').length,
+    parts: document.querySelectorAll('.req-time rect').length,
+  }));
+  const number = (text) => Number((text ?? '').replaceAll(',', ''));
+  let seen = await read();
+  check(seen.count === total, `${name}: ${seen.count} requests listed, expected ${total}`);
+  check(seen.rows > 5 && seen.rows < 60, `${name}: ${seen.rows} rows in the document`);
+  check(seen.ticks > 1 && seen.parts >= 2, `${name}: the slowest is drawn with ${seen.ticks} events, ${seen.parts} parts`);
+  const slowest = number(seen.chosen[4]);
+  await list.focus();
+  await page.keyboard.press('ArrowDown');
+  seen = await read();
+  check(seen.active === 'req-1' && number(seen.chosen[4]) <= slowest, `${name}: arrow down chose ${seen.chosen}`);
+  await page.keyboard.press('End');
+  seen = await read();
+  check(seen.active === `req-${total - 1}` && seen.rows < 60, `${name}: End chose ${seen.active} of ${total}`);
+  await page.keyboard.press('Home');
+  await page.click('[data-sort="index"]');
+  seen = await read();
+  check(number(seen.chosen[0]) === 0 && /^Request 0: /.test(seen.title), `${name}: first by index is ${seen.title}`);
+  // Scrolling through all of it: the longest pause between two frames.
+  const pause = await page.evaluate(async () => {
+    const body = document.querySelector('.req-body');
+    let longest = 0, before = performance.now();
+    for (let i = 0; i < 60; i++) {
+      body.scrollTop = (body.scrollHeight * i) / 60;
+      await new Promise((done) => requestAnimationFrame(done));
+      const now = performance.now();
+      longest = Math.max(longest, now - before);
+      before = now;
+    }
+    return longest;
+  });
+  if (name === 'big') console.log(`big: longest pause between frames while scrolling ${pause.toFixed(0)} ms`);
+  check(pause < 250, `${name}: scrolling stutters for ${pause.toFixed(0)} ms`);
+  await page.check('.req-bar input');
+  seen = await read();
+  check(seen.count > 0 && seen.count < total && seen.chosen[2] !== 'ok', `${name}: failed only lists ${seen.count}`);
+}
+
 async function checkTooltip(page, name) {
   await page.locator('[data-figure="cdf-ttft"]').scrollIntoViewIfNeeded();
   const area = await page.locator('[data-figure="cdf-ttft"]').boundingBox();
@@ -215,7 +266,11 @@ try {
       if (withFigures && name === 'valid' && view.width === 1280) {
         await checkSwitch(page, name);
         await checkTooltip(page, name);
+        await checkRequests(page, name, 1200);
         await checkPrint(page, name);
+      }
+      if (withFigures && name === 'big' && view.width === 1280 && view.scheme === 'light') {
+        await checkRequests(page, name, 100_000);
       }
       assert.deepEqual(await page.evaluate(() => window.violations), [], `${name}: policy violations`);
       assert.deepEqual(requests, [], `${name}: requests to the network`);

@@ -17,6 +17,18 @@ using namespace prony::report;
 
 SampleRun valid_run() {
   SampleRun run = sample_run({.requests = 1200});
+  const auto begin = run.rows.front().t_intended_ns;
+  auto& series = run.record.telemetry["series"] = prony::core::Json::array();
+  for (const char* name : {"power", "busy"}) {
+    prony::core::Json t, values;
+    for (int i = 0; i < 40; ++i) {
+      t.push_back(begin + i * 500'000'000);
+      values.push_back(200 + 7 * (i % 9));
+    }
+    series.push_back({{"name", name}, {"unit", "W"}, {"source", "gpu 0"}, {"t_ns", t},
+                      {"values", values}});
+  }
+  run.record.telemetry["notes"] = {"sampled twice a second"};
   run.record.slo = {{"text", "ttft_p99<=500ms,ttft_p999<=1s"},
                     {"met", nullptr},
                     {"terms",
@@ -69,6 +81,14 @@ SampleRun hostile_run() {
            {"met", false},
            {"terms", {{{"text", attack}, {"value", 1}, {"met", false}}}}};
   r.telemetry[attack] = attack;
+  r.telemetry["notes"] = {attack};
+  const auto t = run.rows.front().t_intended_ns;
+  r.telemetry["series"] = {attack,
+                           {{"name", attack},
+                            {"unit", attack},
+                            {"source", attack},
+                            {"t_ns", {t, t + 1'000'000'000, attack}},
+                            {"values", {1, nullptr, 2}}}};
   r.metrics.goodput_slo = r.metrics.approximate = r.metrics.itl_basis = attack;
   r.metrics.window_rule = attack;
   r.metrics.errors[attack] = 1;
@@ -118,7 +138,8 @@ Result<void> write_all(const std::string& folder) {
   for (const auto& page : kPages) {
     const SampleRun run = page.make();
     const auto path = fmt::format("{}/{}.html", folder, page.name);
-    if (auto done = write_html(path, run.record, record::RowSpan(run.rows), {run.summary}); !done) return done;
+    const prony::record::RowSpan rows(run.rows);
+    if (auto done = write_html(path, run.record, rows, {run.summary}); !done) return done;
   }
   return {};
 }

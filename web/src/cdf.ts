@@ -23,7 +23,7 @@ export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
   const first = Math.max(data.x[0] ?? 0, log ? kSmallestMs : 0);
   const last = Math.max(data.x[data.x.length - 1] ?? 1, first);
   const low = log ? first / 1.15 : 0;
-  const mark = data.marks.reduce((most, m) => Math.max(most, m.x), low);
+  const mark = data.marks.reduce((most, m) => Math.max(most, m.x, m.high ?? 0), low);
   // Room for the words beside the last mark.
   const room = unscale(scale(low) + (scale(Math.max(mark, low)) - scale(low)) / kMarkShare);
   const high = last > 0 ? Math.max(last * (log ? 1.15 : 1.04), room) : 1;
@@ -83,6 +83,19 @@ export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
         itemStyle: { color },
         emphasis: { disabled: true },
       },
+      // 95 % intervals of the percentiles: a bar through the mark.
+      ...data.marks.filter((m) => m.low !== null && m.high !== null).map((m) => ({
+        id: `interval-${m.name}`,
+        type: 'line',
+        silent: true,
+        symbol: 'rect',
+        symbolSize: [1.5, 9],
+        showAllSymbol: true,
+        lineStyle: { color, width: 5, opacity: 0.3 },
+        itemStyle: { color },
+        emphasis: { disabled: true },
+        data: [[scale(m.low ?? m.x), m.p], [scale(m.high ?? m.x), m.p]],
+      })),
       {
         id: 'marks',
         type: 'scatter',

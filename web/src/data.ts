@@ -9,7 +9,8 @@ export interface Cdf {
   n: number;
   x: number[];            // milliseconds, not decreasing
   p: number[];            // in (0, 1], not decreasing
-  marks: { name: string; x: number; p: number }[];  // the record's percentiles
+  // The record's percentiles, with their 95 % intervals where it has them.
+  marks: { name: string; x: number; p: number; low: number | null; high: number | null }[];
 }
 
 export interface Scatter {
@@ -29,10 +30,31 @@ export interface Timeline {
   failedPerS: number[];
 }
 
+/** Single requests, in the page's own encoding: see requests.ts and report/request_list.cpp. */
+export interface Requests {
+  n: number;              // of the run
+  shown: number;
+  rows: string;
+  statuses: string[];
+  events: Record<string, string>;   // by index of the request
+  errors: Record<string, string>;
+}
+
+/** What was measured beside the load; instants in seconds, as in the timeline. */
+export interface Telemetry {
+  name: string;
+  unit: string;
+  source: string;
+  t: number[];
+  v: number[];
+}
+
 export interface PageData {
   cdf: Cdf[];
   scatter: Scatter | null;
   timeline: Timeline | null;
+  requests: Requests | null;
+  telemetry: Telemetry[];
 }
 
 export function readPageData(): PageData | null {

@@ -3,7 +3,9 @@
 import { cdfOption, prefersLog } from './cdf';
 import { type Chart, type Option, createChart } from './chart';
 import { type PageData, readPageData } from './data';
+import { mountRequests } from './requests';
 import { scatterOption } from './scatter';
+import { telemetryHeight, telemetryOption } from './telemetry';
 import { type Theme, readTheme } from './theme';
 import { timelineHeight, timelineOption } from './timeline';
 
@@ -51,6 +53,9 @@ function addFigures(data: PageData): void {
     } else if (kind === 'timeline' && timeline) {
       element.style.height = `${timelineHeight(timeline)}px`;
       add(element, (theme) => timelineOption(timeline, theme));
+    } else if (kind === 'telemetry' && data.telemetry.length > 0) {
+      element.style.height = `${telemetryHeight(data.telemetry)}px`;
+      add(element, (theme) => telemetryOption(data.telemetry, timeline, theme));
     }
   }
 }
@@ -88,5 +93,8 @@ if (data) {
   addFigures(data);
   connectScaleButtons();
   followThePage();
+  const host = document.querySelector<HTMLElement>('[data-requests]');
+  const { requests } = data;
+  if (host && requests) mountRequests(host, requests);
   setTimeout(() => drawOneByOne());
 }

@@ -19,6 +19,8 @@ async function load(name) {
 }
 const { formatNumber, formatTick, formatMs, formatPercent } = await load('format.ts');
 const { logTicks, linearTicks } = await load('ticks.ts');
+const { decodeRequests, decodeEvents, sorted } = await load('requests.ts');
+const { telemetryStrips } = await load('telemetry.ts');
 
 test('numbers have about three digits and grouped thousands', () => {
   const cases = [[0, '0'], [0.4123, '0.412'], [4.1234, '4.12'], [41.234, '41.2'], [412.3, '412'],
@@ -61,4 +63,39 @@ test('linear ticks are multiples of one round step', () => {
     const ticks = linearTicks(0, high);
     assert.ok(ticks.length >= 2 && ticks.length <= 6, `${high}: ${ticks}`);
   }
+});
+
+// The encoder of report/request_list.cpp, written again.
+function digits(values) {
+  const bytes = [];
+  for (let value of values) {
+    for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
+    bytes.push(value);
+  }
+  return Buffer.from(bytes).toString('base64');
+}
+
+test('requests come out of their encoding', () => {
+  // index step, start step in us (zigzag), queue, ttft, e2e, end (us + 1, 0 unknown), in, out, status
+  const rows = digits([5, 2e6, 1001, 50_001, 90_001, 92_001, 300, 5, 0, 2, 3, 0, 0, 0, 7_001, 4e6, 0, 3]);
+  const c = decodeRequests({ n: 9, shown: 2, rows, statuses: [], events: {}, errors: {} });
+  assert.deepEqual([...c.index], [5, 7]);
+  assert.deepEqual([...c.startS], [1, 0.999998]);
+  assert.deepEqual([...c.queueMs], [1, NaN]);
+  assert.deepEqual([...c.ttftMs], [50, NaN]);
+  assert.deepEqual([...c.tpotMs], [10, NaN]);
+  assert.deepEqual([...c.endMs], [92, 7]);
+  assert.deepEqual([...c.input], [300, 4e6]);
+  assert.deepEqual([...c.status], [0, 3]);
+  assert.deepEqual([...sorted(c, 'ttftMs', true, () => true)], [0, 1]);
+  assert.deepEqual([...sorted(c, 'ttftMs', false, () => true)], [0, 1]);  // unknown is last either way
+  assert.deepEqual([...sorted(c, 'index', true, () => true)], [1, 0]);
+  assert.deepEqual([...sorted(c, 'index', true, (i) => i === 0)], [0]);
+  assert.deepEqual(decodeEvents(digits([50_000, 10_000, 0, 500])), [50, 60, 60, 60.5]);
+});
+
+test('telemetry shares a strip by source and unit', () => {
+  const one = (name, unit, source) => ({ name, unit, source, t: [0], v: [1] });
+  const strips = telemetryStrips([one('a', 'W', 'gpu'), one('b', '%', 'gpu'), one('c', 'W', 'gpu'), one('d', '', 'host')]);
+  assert.deepEqual(strips.map((s) => [s.name, s.series.map((x) => x.name).join()]), [['gpu: W', 'a,c'], ['gpu: %', 'b'], ['host', 'd']]);
 });

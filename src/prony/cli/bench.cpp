@@ -66,8 +66,7 @@ Result<int> bench(BenchFlags& flags) {
   if (!run) return run.error();
   if (server && !server->running()) note("prony serve ended before the run did");
   if (flags.out) {
-    const record::RowFormat format{flags.bench.save_detailed, flags.bench.save_text};
-    if (auto done = write_bench_files(*flags.out, run.value(), format); !done) return done.error();
+    if (auto done = write_bench_files(flags, run.value()); !done) return done.error();
   }
   if (flags.json) {
     const auto text = record::record_text(run.value().record);

@@ -74,6 +74,9 @@ void declare_results(Flags& flags, BenchFlags& o) {
       .toggle("--json", o.json, "print the record as JSON instead of a table")
       .toggle("--save-detailed", b.save_detailed, "every token event in requests.jsonl")
       .toggle("--save-text", b.save_text, "the answers in requests.jsonl")
+      .toggle("--save-csv", o.save_csv, "requests.csv in --out as well")
+      .toggle("--save-hdr", o.save_hdr, "latencies.hlog in --out: an HdrHistogram log")
+      .toggle("--save-trace", o.save_trace, "trace.json in --out, for ui.perfetto.dev")
       .text("--label", b.label, "name of the run")
       .list("--metadata", o.metadata, "K=V, kept in the record")
       .choice("--progress", o.progress, {"auto", "on", "off"},

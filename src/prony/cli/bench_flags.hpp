@@ -30,6 +30,7 @@ struct BenchFlags {
   std::string pin_cores, on_invalid = "fail", progress = "auto";
   int64_t max_input = 0, max_output = 0, max_total = 0;
   std::optional<std::string> out;
+  bool save_hdr = false, save_csv = false, save_trace = false;  // files in `out`
   bool json = false;
   WorkloadFlags workload;
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "prony/cli/bench_flags.hpp"
 #include "prony/core/result.hpp"
 #include "prony/load/bench.hpp"
 #include "prony/record/rows_file.hpp"
@@ -17,8 +18,8 @@ std::string bench_table(const record::Record& record);
 std::string statistics_lines(const record::Metrics& metrics);
 
 /// record.json, requests.jsonl and report.html in `folder`, each as a whole or not at all.
-Result<void> write_bench_files(const std::string& folder, const load::BenchRun& run,
-                               const record::RowFormat& format);
+/// Beside them what flags ask for: requests.csv, latencies.hlog, trace.json.
+Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& run);
 
 /// Of the table: server, GPUs, energy; empty for a null section.
 std::string telemetry_lines(const core::Json& telemetry);

@@ -120,6 +120,13 @@ Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
   if (const auto folder = core::environment_variable("TMPDIR"); folder && !folder->empty()) {
     bench.row_folders.insert(bench.row_folders.begin(), *folder);
   }
+  for (const auto& [flag, given] : {std::pair{"--save-csv", o.save_csv},
+                                    {"--save-hdr", o.save_hdr},
+                                    {"--save-trace", o.save_trace}}) {
+    if (given && !o.out) {
+      return invalid_argument(fmt::format("{}: found no --out, expected the folder for it", flag));
+    }
+  }
   if (o.out) bench.row_folders.insert(bench.row_folders.begin(), *o.out);
   bench.command = {"bench"};
   for (auto& argument : without_secrets(arguments)) bench.command.push_back(std::move(argument));

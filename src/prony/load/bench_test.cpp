@@ -44,6 +44,7 @@ BenchOptions options_of(int64_t count) {
   options.input_len = "6";
   options.output_len = "3";
   options.prompt_salt = 5;
+  options.server_metrics = options.gpu_telemetry = "off";  // the requests alone
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "prony/record/row_metrics.hpp"
+#include "prony/report/telemetry_series.hpp"
 
 namespace prony::report {
 namespace {
@@ -22,12 +23,20 @@ double seconds_from(core::Nanos origin_ns, core::Nanos at_ns) {
 
 Json cdf_to_json(const CdfFigure& figure) {
   Json marks = Json::array();
-  const auto mark = [&](const char* name, std::optional<double> x, double p) {
-    if (x) marks.push_back({{"name", name}, {"x", *x}, {"p", p}});
+  const auto mark = [&](const char* name, std::optional<double> x, double p,
+                        const std::optional<stats::Interval>& interval) {
+    if (!x) return;
+    Json json = {{"name", name}, {"x", *x}, {"p", p}, {"low", nullptr}, {"high", nullptr}};
+    if (interval) {
+      json["low"] = interval->lower;
+      json["high"] = interval->upper;
+    }
+    marks.push_back(std::move(json));
   };
-  mark("p50", figure.stats->p50, 0.50);
-  mark("p90", figure.stats->p90, 0.90);
-  mark("p99", figure.stats->p99, 0.99);
+  const auto& ci = figure.stats->ci95;
+  mark("p50", figure.stats->p50, 0.50, ci.p50);
+  mark("p90", figure.stats->p90, 0.90, ci.p90);
+  mark("p99", figure.stats->p99, 0.99, ci.p99);
   return {{"key", figure.key},       {"label", figure.label}, {"n", figure.points.n},
           {"x", figure.points.x_ms}, {"p", figure.points.p},  {"marks", std::move(marks)}};
 }
@@ -67,7 +76,9 @@ Figures make_figures(const record::RowSource& rows, const Population& population
   const auto add = [](Distribution& distribution, std::optional<double> value_ms) {
     if (value_ms) distribution.add(*value_ms);
   };
+  if (!rows.empty()) figures.requests.emplace(rows.size());
   rows.for_each([&](const RequestRow& row) {
+    figures.requests->add(row);
     if (!population.holds(row)) return;
     if (row.status != record::Status::kOk) {
       if (!row.error.empty()) {
@@ -92,8 +103,12 @@ Figures make_figures(const record::RowSource& rows, const Population& population
   return figures;
 }
 
-Json figures_to_json(const Figures& figures, const Population& population) {
-  Json json = {{"cdf", Json::array()}, {"scatter", nullptr}, {"timeline", nullptr}};
+Json figures_to_json(const Figures& figures, const Population& population, const Json& telemetry) {
+  Json json = {{"cdf", Json::array()},
+               {"scatter", nullptr},
+               {"timeline", nullptr},
+               {"requests", nullptr},
+               {"telemetry", Json::array()}};
   for (const auto& figure : figures.cdf) {
     if (figure.points.n > 0) json["cdf"].push_back(cdf_to_json(figure));
   }
@@ -119,6 +134,11 @@ Json figures_to_json(const Figures& figures, const Population& population) {
                         {"inFlightMean", timeline.in_flight_mean},
                         {"inFlightMax", timeline.in_flight_max},
                         {"failedPerS", timeline.failed_per_s}};
+    json["telemetry"] = telemetry_series(telemetry, timeline.origin_ns);
+  }
+  if (figures.requests) {
+    json["requests"] =
+        figures.requests->to_json(figures.timeline ? figures.timeline->origin_ns : 0);
   }
   return json;
 }

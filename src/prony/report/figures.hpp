@@ -11,6 +11,7 @@
 #include "prony/record/record.hpp"
 #include "prony/record/row_source.hpp"
 #include "prony/record/summary.hpp"
+#include "prony/report/request_list.hpp"
 #include "prony/report/series.hpp"
 
 namespace prony::report {
@@ -37,6 +38,7 @@ struct Figures {
   std::vector<CdfFigure> cdf;  // TTFT, TPOT, ITL, E2E, always all four
   Scatter scatter;
   std::optional<Timeline> timeline;
+  std::optional<RequestList> requests;
   std::map<std::string, std::string> first_errors;  // status -> message of the first such request
   bool any() const;
 };
@@ -44,6 +46,8 @@ struct Figures {
 Figures make_figures(const record::RowSource& rows, const Population& population,
                      const record::Metrics& metrics);
 
-core::Json figures_to_json(const Figures& figures, const Population& population);
+/// With the record's telemetry series on the time axis of the run.
+core::Json figures_to_json(const Figures& figures, const Population& population,
+                           const core::Json& telemetry = {});
 
 }  // namespace prony::report

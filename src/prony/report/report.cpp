@@ -71,6 +71,8 @@ Result<std::string> render_html(const record::Record& record, const record::RowS
   write_origins(html, page);
   write_input_scatter(html, page);
   write_over_time(html, page);
+  write_telemetry(html, page);
+  write_requests(html, page);
   write_errors(html, page);
   write_tokens(html, page);
   html.raw("<div class=\"columns\">\n");
@@ -89,7 +91,8 @@ Result<std::string> render_html(const record::Record& record, const record::RowS
           "</footer>\n");
   if (has_figures() && page.figures.any()) {
     html.raw("<script type=\"application/json\" id=\"prony-data\">");
-    if (auto done = html.json(figures_to_json(page.figures, page.population)); !done) {
+    if (auto done = html.json(figures_to_json(page.figures, page.population, record.telemetry));
+        !done) {
       return done.error();
     }
     html.raw("</script>\n<script>").asset(assets().script).raw("</script>\n");

@@ -32,6 +32,10 @@ void write_origins(Html& html, const Page& page);
 void write_input_scatter(Html& html, const Page& page);
 void write_over_time(Html& html, const Page& page);
 
+// sections_list.cpp
+void write_requests(Html& html, const Page& page);
+void write_telemetry(Html& html, const Page& page);
+
 // sections_requests.cpp
 void write_errors(Html& html, const Page& page);
 void write_tokens(Html& html, const Page& page);
