@@ -22,7 +22,7 @@ SampleRun valid_run() {
   for (const char* name : {"power", "busy"}) {
     prony::core::Json t, values;
     for (int i = 0; i < 40; ++i) {
-      t.push_back(begin + i * 500'000'000);
+      t.push_back(begin + int64_t{i} * 500'000'000);
       values.push_back(200 + 7 * (i % 9));
     }
     series.push_back({{"name", name}, {"unit", "W"}, {"source", "gpu 0"}, {"t_ns", t},

@@ -130,7 +130,7 @@ TEST(TelemetrySeries, ManySeriesAndPointsAreThinned) {
   for (int s = 0; s < 40; ++s) {
     Json t, values;
     for (int i = 0; i < 3000; ++i) {
-      t.push_back(i * 1'000'000);
+      t.push_back(int64_t{i} * 1'000'000);
       values.push_back(s < 30 ? 5 : i);
     }
     json["series"].push_back({{"name", std::to_string(s)}, {"t_ns", t}, {"values", values}});
