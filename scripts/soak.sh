@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Soak: MINUTES of STREAMS users against `prony mock` (first token after 50 ms, 100 tokens 10 ms
 # apart), with the client's memory sampled every 2 s: soak.sh [MINUTES] [STREAMS] [--keep-files].
-# Prints the slope of its resident memory after a tenth of the time (at least 30 s, at most 2
-# minutes: prompts ahead and rows fill their budgets till then) and the peak while the result is
-# made. Fails if memory would grow by more than 1 % an hour beyond what its own scatter explains and
+# Prints the slope of its resident memory after 2 minutes (of a run below 4, after its half: rows
+# fill their budget in memory till then, and go to a file after it) and the peak, result included. Fails if memory would grow by more than 1 % an hour beyond what its own scatter explains and
 # by more than 64 KiB a minute, or if any request fails. Needs 0.8 KiB of disk a request meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,7 +33,7 @@ wait $client || code=$?
 cat "$out/table.txt" "$out/bench.log"
 verdict=0
 awk -v end="$seconds" '
-  BEGIN { from = end / 10; if (from < 30) from = 30; if (from > 120) from = 120 }
+  BEGIN { from = end / 2; if (from > 120) from = 120 }
   { if ($2 > peak) peak = $2 }
   $1 >= from && $1 < end { n++; x[n] = $1; y[n] = $2; sx += $1; sy += $2 }
   END {

@@ -34,7 +34,7 @@ const kPages = {
   invalid: [...kCdfs, 'scatter', 'timeline'],
   emulated: ['cdf-ttft', 'cdf-tpot', 'cdf-e2e', 'scatter', 'timeline'],  // rows without events
   predicted: [],
-  hostile: [...kCdfs, 'scatter', 'timeline'],
+  hostile: [...kCdfs, 'scatter', 'timeline', 'telemetry'],
   single: [...kCdfs, 'scatter', 'timeline'],
   all_failed: ['timeline'],
   big: [...kCdfs, 'scatter', 'timeline'],
