@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "prony/cli/bench_compat.hpp"
 #include "prony/cli/bench_flags.hpp"
 #include "prony/cli/bench_output.hpp"
 #include "prony/cli/bench_setup.hpp"
@@ -65,6 +66,9 @@ Result<int> bench(BenchFlags& flags) {
   auto run = measure(flags, endpoint.value(), interrupt.flag(), note);
   if (!run) return run.error();
   if (server && !server->running()) note("prony serve ended before the run did");
+  const auto result = add_compat(flags, run.value());
+  if (!result) return result.error();
+  if (!result.value().empty()) note("wrote " + result.value());
   if (flags.out) {
     if (auto done = write_bench_files(flags, run.value()); !done) return done.error();
   }
@@ -73,7 +77,7 @@ Result<int> bench(BenchFlags& flags) {
     if (!text) return text.error();
     fmt::print("{}", text.value());
   } else {
-    fmt::print("{}", bench_table(run.value().record));
+    fmt::print("{}{}", bench_table(run.value().record), compat_table(run.value().record.compat));
   }
   return exit_code(flags, run.value());
 }

@@ -1,5 +1,7 @@
 #include "prony/cli/bench_flags.hpp"
 
+#include "prony/cli/bench_compat.hpp"
+
 namespace prony::cli {
 namespace {
 
@@ -23,6 +25,8 @@ void declare_target(Flags& flags, BenchFlags& o) {
 void declare_load(Flags& flags, BenchFlags& o) {
   auto& b = o.bench;
   flags.group("Load")
+      .choice("--preset", o.preset, {"none", "single-stream"},
+              "single-stream: one user, 3 warm-ups, greedy, 128 tokens, prompt and answer apart")
       .text("--request-rate", b.request_rate, "requests/s, or inf; none: a closed loop")
       .number("--burstiness", b.burstiness, "1 Poisson, below burstier, inf constant gaps")
       .integer("--max-concurrency,--concurrency", b.max_concurrency, "most requests in flight")
@@ -91,6 +95,7 @@ void declare(Flags& flags, BenchFlags& options) {
   declare_workload(flags, options);
   declare_requests(flags, options);
   declare_results(flags, options);
+  declare_compat(flags, options);
 }
 
 }  // namespace prony::cli

@@ -13,6 +13,7 @@
 #include "prony/core/result.hpp"
 #include "prony/load/bench_options.hpp"
 #include "prony/load/endpoint.hpp"
+#include "prony/record/vllm_result.hpp"
 
 namespace prony::cli {
 
@@ -31,17 +32,24 @@ struct BenchFlags {
   int64_t max_input = 0, max_output = 0, max_total = 0;
   std::optional<std::string> out;
   bool save_hdr = false, save_csv = false, save_trace = false;  // files in `out`
+  std::string preset = "none", compat = "none";
+  std::string percentile_metrics = "ttft,tpot,itl", metric_percentiles = "99";
+  std::optional<std::string> result_dir, result_filename;
+  bool save_result = false;
   bool json = false;
   WorkloadFlags workload;
 
   // After resolve():
   load::BenchOptions bench;
+  record::VllmResultOptions vllm_result;
   load::EndpointOptions target;
 };
 
 void declare(Flags& flags, BenchFlags& options);
 /// Fills `bench` and `target`. Error: kInvalidArgument naming the flag.
 Result<void> resolve(const Arguments& arguments, BenchFlags& options);
+/// --preset: sets what was not given (bench_presets.cpp).
+Result<void> apply_preset(const Arguments& arguments, BenchFlags& options);
 /// The part of it that says what to load (bench_target.cpp).
 Result<void> resolve_target(BenchFlags& options);
 

@@ -17,6 +17,9 @@ std::string bench_table(const record::Record& record);
 /// The lines of it about intervals, Little's law and steadiness; none for what is unknown.
 std::string statistics_lines(const record::Metrics& metrics);
 
+/// The two phases of --preset single-stream apart; empty for any other run.
+std::string single_stream_lines(const record::Record& record);
+
 /// record.json, requests.jsonl and report.html in `folder`, each as a whole or not at all.
 /// Beside them what flags ask for: requests.csv, latencies.hlog, trace.json.
 Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& run);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "prony/cli/bench_compat.hpp"
 #include "prony/cli/bench_flags.hpp"
 #include "prony/core/system.hpp"
 #include "prony/load/run_telemetry.hpp"
@@ -78,7 +79,8 @@ Result<void> resolve_rules(BenchFlags& o) {
 Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
   auto& bench = o.bench;
   for (const auto& done :
-       {resolve_target(o), resolve_rules(o), resolve_workload(o), load::check_telemetry(bench)}) {
+       {apply_preset(arguments, o), resolve_target(o), resolve_rules(o), resolve_workload(o),
+        resolve_compat(o), load::check_telemetry(bench)}) {
     if (!done) return done.error();
   }
   for (const auto& [flag, seconds, into] :

@@ -71,4 +71,31 @@ std::string statistics_lines(const record::Metrics& m) {
   return out;
 }
 
+std::string single_stream_lines(const record::Record& record) {
+  const auto& m = record.metrics;
+  if (record.workload.details.value("preset", "") != "single-stream") return "";
+  const auto statistics = [](const record::LatencyStats& stats) {
+    auto text = fmt::format("mean {:.4g}", stats.mean.value_or(0));
+    if (stats.ci95.mean) text += " " + pair(*stats.ci95.mean);
+    if (stats.p50) text += fmt::format(", p50 {:.4g}", *stats.p50);
+    if (stats.p99) text += fmt::format(", p99 {:.4g}", *stats.p99);
+    return text + fmt::format(" (n = {})", stats.n.value_or(0));
+  };
+  std::string out = "\n";
+  const auto line = [&](const char* name, const record::LatencyStats& stats, const char* unit) {
+    if (stats.n.value_or(0) > 0)
+      out += fmt::format("{:<12} {} {}\n", name, statistics(stats), unit);
+  };
+  line("prompt", m.ttft_ms, "ms to the first token");
+  line("", m.prefill_tokens_per_s, "prompt tokens/s");
+  line("answer", m.tpot_ms, "ms a token after the first");
+  line("", m.user_tokens_per_s, "tokens/s");
+  line("", m.itl_ms, m.itl_basis == "tokens" ? "ms between tokens" : "ms between events");
+  const auto& answers = m.output_tokens;
+  out += fmt::format("{:<12} {} of {} answers had the {} tokens asked\n", "length", answers.equal,
+                     answers.requests,
+                     answers.requests > 0 ? answers.asked / answers.requests : answers.asked);
+  return out;
+}
+
 }  // namespace prony::cli

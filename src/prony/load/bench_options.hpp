@@ -70,6 +70,7 @@ struct BenchOptions {
   core::RequestSlo goodput;
   core::Slo slo, fail_if;
   std::optional<double> max_error_rate;
+  std::string preset = "none";  // that the options come from
   std::string label;
   core::Json metadata = core::Json::object();
   std::vector<std::string> command;  // as given, for the record

@@ -77,6 +77,7 @@ record::Workload make_workload(const RunFacts& facts) {
     details["dataset_file"] =
         options.dataset_path.substr(options.dataset_path.find_last_of('/') + 1);
   }
+  if (options.preset != "none") details["preset"] = options.preset;
   if (options.duration_s) details["duration_s"] = *options.duration_s;
   if (sessions) {
     details["sessions"] = facts.schedule.entries.back().session + 1;
@@ -155,6 +156,9 @@ record::Record make_record(const RunFacts& facts, const LoadResult& load,
   }
   warn(facts, load, record.metrics, record.validity);
   warn_about_run(record.metrics, record.validity);
+  if (facts.options.preset == "single-stream") {
+    warn_about_early_stops(record.metrics.output_tokens, record.validity);
+  }
   record.run.started_at = core::utc_text(facts.started_realtime_ns).text;
   record.run.command = facts.options.command;
   record.run.label = facts.options.label;

@@ -48,4 +48,12 @@ void warn_about_run(const record::Metrics& metrics, record::Validity& validity) 
   }
 }
 
+void warn_about_early_stops(const record::TokenTally& answers, record::Validity& validity) {
+  if (answers.fewer == 0) return;
+  validity.warnings.push_back(
+      fmt::format("{} of {} answers stopped early ({} of {} tokens in all); --ignore-eos asks for "
+                  "the whole length",
+                  answers.fewer, answers.requests, answers.got, answers.asked));
+}
+
 }  // namespace prony::load

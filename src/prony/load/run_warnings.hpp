@@ -9,4 +9,7 @@ namespace prony::load {
 /// Adds to `validity.warnings`.
 void warn_about_run(const record::Metrics& metrics, record::Validity& validity);
 
+/// Answers shorter than asked, which a script of fixed length must not average over.
+void warn_about_early_stops(const record::TokenTally& answers, record::Validity& validity);
+
 }  // namespace prony::load

@@ -53,5 +53,15 @@ TEST(RunWarnings, EachHasItsFigures) {
                                                        "to 5 s: 1 connect, 39 empty")));
 }
 
+TEST(RunWarnings, EarlyStops) {
+  record::Validity validity;
+  warn_about_early_stops({.requests = 10, .asked = 1280, .got = 1280, .equal = 10}, validity);
+  EXPECT_THAT(validity.warnings, IsEmpty());
+  warn_about_early_stops({.requests = 10, .asked = 1280, .got = 1200, .equal = 8, .fewer = 2},
+                         validity);
+  EXPECT_THAT(validity.warnings,
+              ElementsAre(HasSubstr("2 of 10 answers stopped early (1200 of 1280 tokens")));
+}
+
 }  // namespace
 }  // namespace prony::load

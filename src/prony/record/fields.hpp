@@ -153,6 +153,7 @@ void visit_metrics_fields(M& m, Visitor& v) {
   v.field("steady", m.steady, kAny);
   v.field("steady_change", m.steady_change, kAny);
   v.field("approximate", m.approximate, kAny);
+  v.field("prefill_tokens_per_s", m.prefill_tokens_per_s, kNewer);
   v.field("warm_up", m.warm_up, kNewer);
   v.field("overloaded", m.overloaded, kNewer);
   v.field("queue_growth", m.queue_growth, kNewer);
@@ -231,6 +232,7 @@ void visit_record_fields(M& m, Visitor& v) {
   v.field("replications", m.replications, Rule{.optional = true, .array = true});
   v.field("prediction", m.prediction, kSection);
   v.field("telemetry", m.telemetry, kSection);
+  v.field("compat", m.compat, kSection);
 }
 
 }  // namespace prony::record

@@ -65,8 +65,12 @@ std::optional<double> LatencyCollector::value_at_rank(int64_t rank) const {
 }
 
 std::optional<double> LatencyCollector::quantile(double q) const {
+  return moments_.n() < samples_needed(q) ? std::nullopt : percentile(q);
+}
+
+std::optional<double> LatencyCollector::percentile(double q) const {
   const int64_t n = moments_.n();
-  if (n < samples_needed(q)) return std::nullopt;
+  if (n == 0) return std::nullopt;
   if (histogram_) return value_at_rank(stats::nearest_rank(q, n));
   return stats::quantile_linear(values_, q);
 }

@@ -41,6 +41,10 @@ class LatencyCollector {
   /// After close() and the groups (checked).
   LatencyStats finish() const;
 
+  /// After finish(): any quantile, whatever the number of values; nullopt without any. For figures
+  /// of other tools, which have no rule for how many samples a percentile needs.
+  std::optional<double> percentile(double q) const;
+
   bool approximate() const { return histogram_.has_value(); }
 
  private:

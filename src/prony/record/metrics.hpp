@@ -112,7 +112,8 @@ struct Metrics {
   LatencyStats send_lag_ms, read_lag_ms, queue_ms;
   // Diagnostics and other tools' forms.
   LatencyStats ttfe_ms, ttfo_ms, ntpot_ms, tpot_vllm_ms, connect_ms;
-  LatencyStats user_tokens_per_s;  // 1 / TPOT of each request
+  LatencyStats user_tokens_per_s;     // 1 / TPOT of each request
+  LatencyStats prefill_tokens_per_s;  // prompt tokens / TTFT of each request
 
   // Counting.
   TokenTally input_tokens, output_tokens;

@@ -92,8 +92,9 @@ struct Record {
   Validity validity;
   Run run;
   // Optional sections, absent if null: the client's own measurement of itself, the verdict on
-  // --slo, simulation cost, replications, prediction details, server and GPU telemetry.
-  core::Json client, slo, simulation, replications, prediction, telemetry;
+  // --slo, simulation cost, replications, prediction details, server and GPU telemetry,
+  // the figures of other tools by their names.
+  core::Json client, slo, simulation, replications, prediction, telemetry, compat;
   bool operator==(const Record&) const = default;
 };
 

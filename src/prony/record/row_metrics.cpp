@@ -85,6 +85,11 @@ std::optional<double> tpot_vllm_ms(const RequestRow& row) {
   if (!row.output_tokens) return std::nullopt;
   return decode_ms_per(row, int64_t{*row.output_tokens} - 1);
 }
+std::optional<double> prefill_tokens_per_s(const RequestRow& row) {
+  const auto ttft = ttft_ms(row);
+  if (!ttft || !(*ttft > 0)) return std::nullopt;
+  return row.prompt_tokens.value_or(row.input_tokens_asked) / *ttft * 1000;
+}
 std::optional<double> ntpot_ms(const RequestRow& row) {
   const auto e2e = e2e_ms(row);
   if (!e2e || !row.output_tokens || *row.output_tokens < 1) return std::nullopt;

@@ -31,6 +31,9 @@ std::optional<double> connect_ms(const RequestRow& row);        // ready - begin
 std::optional<double> tpot_ms(const RequestRow& row);
 /// (last - first token) / (N - 1), as vLLM's tool has it.
 std::optional<double> tpot_vllm_ms(const RequestRow& row);
+/// Prompt tokens (the server's count, else those asked) / TTFT: how fast the prompt was read, where
+/// nothing else was in the way.
+std::optional<double> prefill_tokens_per_s(const RequestRow& row);
 /// e2e / N.
 std::optional<double> ntpot_ms(const RequestRow& row);
 

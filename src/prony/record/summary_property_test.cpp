@@ -270,6 +270,10 @@ void compare_run(const std::vector<RequestRow>& rows, const SummaryOptions& opti
     if (tpot) latency["tpot"].values.push_back(*tpot);
     if (tpot && *tpot > 0) latency["user"].values.push_back(1000 / *tpot);
     undefined += !tpot;
+    if (ttft > 0) {
+      latency["prefill"].values.push_back(
+          (row.prompt_tokens ? *row.prompt_tokens : row.input_tokens_asked) / (ttft / 1000));
+    }
     if (row.output_tokens) latency["ntpot"].values.push_back(e2e / *row.output_tokens);
     if (row.output_tokens && *row.output_tokens > 1) {
       latency["tpot_vllm"].values.push_back(ms(*row.t_last_token_ns - *row.t_first_token_ns) /
@@ -337,7 +341,8 @@ void compare_run(const std::vector<RequestRow>& rows, const SummaryOptions& opti
       {"ntpot", &found.ntpot_ms},
       {"tpot_vllm", &found.tpot_vllm_ms},
       {"connect", &found.connect_ms},
-      {"user", &found.user_tokens_per_s}};
+      {"user", &found.user_tokens_per_s},
+      {"prefill", &found.prefill_tokens_per_s}};
   for (const auto& [name, stats] : all) {
     compare_latency(name, *stats, latency[name], intervals);
     if (::testing::Test::HasFatalFailure()) return;
