@@ -70,6 +70,7 @@ constexpr PerRequest kPerRequest[] = {
     {&Metrics::ntpot_ms, "ntpot_ms", ntpot_ms},
     {&Metrics::tpot_vllm_ms, "tpot_vllm_ms", tpot_vllm_ms},
     {&Metrics::user_tokens_per_s, "user_tokens_per_s", user_tokens_per_s},
+    {&Metrics::prefill_tokens_per_s, "prefill_tokens_per_s", prefill_tokens_per_s},
     {&Metrics::send_lag_ms, "send_lag_ms", send_lag_ms, false},
     {&Metrics::connect_ms, "connect_ms", connect_ms, false}};
 

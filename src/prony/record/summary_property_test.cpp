@@ -272,7 +272,7 @@ void compare_run(const std::vector<RequestRow>& rows, const SummaryOptions& opti
     undefined += !tpot;
     if (ttft > 0) {
       latency["prefill"].values.push_back(
-          (row.prompt_tokens ? *row.prompt_tokens : row.input_tokens_asked) / (ttft / 1000));
+          (row.prompt_tokens ? *row.prompt_tokens : row.input_tokens_asked) / ttft * 1000);
     }
     if (row.output_tokens) latency["ntpot"].values.push_back(e2e / *row.output_tokens);
     if (row.output_tokens && *row.output_tokens > 1) {

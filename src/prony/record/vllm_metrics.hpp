@@ -24,7 +24,10 @@ class Distribution {
  public:
   void add(double value) { values_.add(value); }
   /// Ends the collection.
-  void finish() { stats_ = values_.finish(); }
+  void finish() {
+    values_.close();
+    stats_ = values_.finish();
+  }
   // 0 without values.
   double mean() const { return stats_.mean.value_or(0); }
   double sd_population() const;  // divisor n
@@ -33,7 +36,7 @@ class Distribution {
   double percentile(double percent) const { return values_.percentile(percent / 100).value_or(0); }
 
  private:
-  LatencyCollector values_{SummaryOptions{}.exact_values_max};
+  LatencyCollector values_{kExactValuesMax};
   LatencyStats stats_;
 };
 
