@@ -104,6 +104,20 @@ async function record(...args) {
   assert.equal(refused.code, 2);
 }
 
+// Conversations: latencies by turn, over a context that grows.
+{
+  const args = ['--turns', '3', '--num-sessions', '6', '--max-concurrency', '3', '--output-len', '4'];
+  const { metrics } = await record(...args);
+  assert.deepEqual(metrics.turns.map(({ turn, attempted, completed }) => [turn, attempted, completed]),
+    [[0, 6, 6], [1, 6, 6], [2, 6, 6]]);
+  const context = metrics.turns.map((turn) => turn.input_tokens_mean);
+  assert.ok(context[0] < context[1] && context[1] < context[2], `${context}`);
+  assert.equal(metrics.turns[1].ttft_ms.n, 6);
+  assert.equal(metrics.turns[1].itl_ms.n, 18);
+  const table = await bench(...args);
+  assert.match(table.stdout, /turn +attempted +completed +prompt mean/);
+}
+
 // A preset of bounds by name, and steadiness on request.
 {
   const { metrics } = await record('--max-concurrency', '2', '--num-prompts', '20', '--output-len', '4',

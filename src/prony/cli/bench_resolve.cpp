@@ -78,9 +78,8 @@ Result<void> resolve_rules(BenchFlags& o) {
 
 Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
   auto& bench = o.bench;
-  for (const auto& done :
-       {apply_preset(arguments, o), resolve_target(o), resolve_rules(o), resolve_workload(o),
-        resolve_compat(o), load::check_telemetry(bench)}) {
+  for (const auto& done : {apply_preset(arguments, o), resolve_target(o), resolve_rules(o),
+                           resolve_workload(o), resolve_compat(o), load::check_telemetry(bench)}) {
     if (!done) return done.error();
   }
   for (const auto& [flag, seconds, into] :

@@ -122,10 +122,9 @@ std::string bench_table(const record::Record& record) {
   requests(out, record);
   rates(out, record);
   latencies(out, record.metrics);
-  out += single_stream_lines(record) +
-         "
-         " + statistics_lines(record.metrics);
-         out += telemetry_lines(record.telemetry);
+  out += turn_lines(record.metrics) + single_stream_lines(record) + "\n" +
+         statistics_lines(record.metrics);
+  out += telemetry_lines(record.telemetry);
   for (const auto& warning : record.validity.warnings) line(out, "warning", warning);
   for (const auto& reason : record.validity.reasons) line(out, "INVALID", reason);
   if (record.validity.valid) line(out, "validity", "valid: the client did not distort this run");

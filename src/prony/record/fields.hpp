@@ -90,6 +90,18 @@ void visit_failure_run_fields(M& m, Visitor& v) {
 }
 
 template <class M, class Visitor>
+void visit_turn_fields(M& m, Visitor& v) {
+  v.field("turn", m.turn, kNotNegative);
+  v.field("attempted", m.attempted, kNotNegative);
+  v.field("completed", m.completed, kNotNegative);
+  v.field("input_tokens_mean", m.input_tokens_mean, kNotNegative);
+  v.field("ttft_ms", m.ttft_ms, kAny);
+  v.field("tpot_ms", m.tpot_ms, kAny);
+  v.field("itl_ms", m.itl_ms, kAny);
+  v.field("e2e_ms", m.e2e_ms, kAny);
+}
+
+template <class M, class Visitor>
 void visit_tally_fields(M& m, Visitor& v) {
   v.field("requests", m.requests, kNotNegative);
   v.field("asked", m.asked, kNotNegative);
@@ -161,6 +173,7 @@ void visit_metrics_fields(M& m, Visitor& v) {
   v.field("ci95", m.ci95, kNewer);
   v.field("error_slices", m.error_slices, kNewer);
   v.field("longest_failure_run", m.longest_failure_run, kNewer);
+  v.field("turns", m.turns, kNewer);
 }
 
 template <class M, class Visitor>

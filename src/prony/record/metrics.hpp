@@ -87,6 +87,15 @@ struct FailureRun {
   bool operator==(const FailureRun&) const = default;
 };
 
+/// One turn of the conversations that were sent.
+struct TurnStats {
+  int64_t turn = 0;  // from 0; the last entry holds all later ones (turns.hpp)
+  int64_t attempted = 0, completed = 0;
+  std::optional<double> input_tokens_mean;  // of the completed: the growing context
+  LatencyStats ttft_ms, tpot_ms, itl_ms, e2e_ms;
+  bool operator==(const TurnStats&) const = default;
+};
+
 struct Metrics {
   // Requests. Population: intended start inside the window (docs/metrics.md).
   std::optional<int64_t> attempted, completed, failed;
@@ -139,6 +148,7 @@ struct Metrics {
   RateCi95 ci95;
   std::vector<ErrorSlice> error_slices;  // empty without failures
   std::optional<FailureRun> longest_failure_run;
+  std::vector<TurnStats> turns;  // empty without sessions
   std::string approximate;  // latencies whose percentiles come from a histogram (<= 0.1 % late)
 
   bool operator==(const Metrics&) const = default;

@@ -9,6 +9,7 @@
 #include "prony/record/row_metrics.hpp"
 #include "prony/record/run_shape.hpp"
 #include "prony/record/steady_window.hpp"
+#include "prony/record/turns.hpp"
 
 namespace prony::record {
 namespace {
@@ -333,6 +334,7 @@ Metrics summarize(const RowSource& rows, const SummaryOptions& options) {
   Concurrency concurrency(window);
   RunShape shape(window, options);
   MeanRate intended, sent;
+  TurnTable turns;
   rows.for_each([&](const RequestRow& row) {
     throughput.add(row);
     concurrency.add(row);
@@ -340,14 +342,19 @@ Metrics summarize(const RowSource& rows, const SummaryOptions& options) {
     if (!window.holds(row.t_intended_ns)) return;
     outcomes.add(row);
     latencies.add(row);
+    turns.add(row);
     intended.add(row.t_intended_ns);
     if (row.t_send_ns) sent.add(*row.t_send_ns);
   });
   latencies.close();
+  turns.close();
   rows.for_each([&](const RequestRow& row) {
-    if (window.holds(row.t_intended_ns)) latencies.add_groups(row);
+    if (!window.holds(row.t_intended_ns)) return;
+    latencies.add_groups(row);
+    turns.add_groups(row);
   });
   latencies.finish(metrics);
+  metrics.turns = turns.finish();
   throughput.finish(metrics);
   outcomes.finish();
   concurrency.finish(metrics);

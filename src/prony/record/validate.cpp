@@ -110,6 +110,7 @@ class Validator {
     }
     for (const char* key : {"input_tokens", "output_tokens"}) check_tally(key);
     check_error_slices();
+    check_turns();
     expect(metric("token_source_mixed").get<bool>() == (metric("token_sources").size() > 1),
            "/metrics/token_source_mixed", "does not agree with token_sources");
   }
@@ -140,6 +141,25 @@ class Validator {
     }
     expect(Json(errors) == metric("errors"), "/metrics/error_slices",
            "the failures do not add up to /metrics/errors");
+  }
+
+  void check_turns() {
+    const auto& metrics = record_.at("metrics");
+    if (!metrics.contains("turns")) return;
+    for (size_t i = 0; i < metrics.at("turns").size(); ++i) {
+      const auto& turn = metrics.at("turns").at(i);
+      const auto path = fmt::format("/metrics/turns/{}", i);
+      expect(turn.at("completed").get<int64_t>() <= turn.at("attempted").get<int64_t>(),
+             path + "/completed", "more than attempted");
+      for (const char* key : {"ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"}) {
+        const auto& stats = turn.at(key);
+        if (stats.is_null()) continue;
+        check_order(stats, path + "/" + key);
+        if (!stats.at("n").is_null()) {
+          check_samples(stats, path + "/" + key, stats.at("n").get<int64_t>());
+        }
+      }
+    }
   }
 
   void expect_equal(std::string_view path, int64_t found, const char* what, int64_t expected) {
