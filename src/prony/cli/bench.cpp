@@ -7,6 +7,7 @@
 
 #include "prony/cli/bench_compat.hpp"
 #include "prony/cli/bench_flags.hpp"
+#include "prony/cli/bench_group.hpp"
 #include "prony/cli/bench_output.hpp"
 #include "prony/cli/bench_setup.hpp"
 #include "prony/cli/commands.hpp"
@@ -47,7 +48,8 @@ int exit_code(const BenchFlags& flags, const load::BenchRun& run) {
   return record.run.interrupted || invalid || !run.broken_rules.empty() ? kExitFailed : kExitOk;
 }
 
-Result<int> bench(BenchFlags& flags) {
+Result<int> bench(BenchFlags& flags, core::Group& group) {
+  if (auto shared = share_flags(group, flags); !shared) return shared.error();
   if (auto filled = fill_defaults(flags); !filled) return filled.error();
   if (flags.workload.dry_run) return dry_run(flags);
   if (auto saved = save_schedule(flags); !saved) return saved.error();
@@ -63,8 +65,10 @@ Result<int> bench(BenchFlags& flags) {
   }
   const auto endpoint = load::open_endpoint(flags.target, note, &interrupt.flag());
   if (!endpoint) return endpoint.error();
-  auto run = measure(flags, endpoint.value(), interrupt.flag(), note);
+  auto run = measure(flags, endpoint.value(), interrupt.flag(), note, &group);
   if (!run) return run.error();
+  group.leave();
+  if (!group.is_first()) return kExitOk;
   if (server && !server->running()) note("prony serve ended before the run did");
   const auto result = add_compat(flags, run.value());
   if (!result) return result.error();
@@ -95,8 +99,10 @@ int run_bench(const Arguments& arguments) {
     return kExitOk;
   }
   if (const auto ok = resolve(arguments, options); !ok) return report_error("bench", ok.error());
-  const auto code = bench(options);
-  return code.ok() ? code.value() : report_error("bench", code.error());
+  auto group = open_group();
+  if (!group) return report_error("bench", group.error());
+  const auto code = bench(options, group.value());
+  return code.ok() ? code.value() : report_group_error(group.value(), code.error());
 }
 
 }  // namespace prony::cli

@@ -67,7 +67,8 @@ Result<void> fill_defaults(BenchFlags& flags) {
 
 Result<load::BenchRun> measure(BenchFlags& flags, const load::Endpoint& endpoint,
                                const std::atomic<bool>& interrupt,
-                               const std::function<void(std::string_view)>& note) {
+                               const std::function<void(std::string_view)>& note,
+                               core::Group* group) {
   auto prompts = make_prompts(flags, endpoint);
   if (!prompts) return prompts.error();
   const auto shape = load::load_shape(flags.bench);
@@ -76,7 +77,8 @@ Result<load::BenchRun> measure(BenchFlags& flags, const load::Endpoint& endpoint
   auto run = load::run_bench(flags.bench, endpoint, prompts.value(),
                              {.interrupt = &interrupt,
                               .progress = [&line](const auto& totals) { line.show(totals); },
-                              .note = note});
+                              .note = note,
+                              .group = group});
   line.clear();
   return run;
 }

@@ -32,6 +32,7 @@ Result<void> fill_defaults(BenchFlags& flags);
 /// One measured run: prompts, load with its progress line, record. Error: as load::run_bench.
 Result<load::BenchRun> measure(BenchFlags& flags, const load::Endpoint& endpoint,
                                const std::atomic<bool>& interrupt,
-                               const std::function<void(std::string_view)>& note);
+                               const std::function<void(std::string_view)>& note,
+                               core::Group* group = nullptr);
 
 }  // namespace prony::cli

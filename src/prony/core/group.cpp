@@ -96,7 +96,7 @@ Result<void> Group::agree(const Result<void>& mine, Nanos timeout_ns) {
 }
 
 void Group::fail(const Error& error, Nanos timeout_ns) {
-  if (alone() || failed_) return;
+  if (alone() || failed_ || !transport_) return;
   (void)agree(error, timeout_ns).ok();  // it is this error, or that of a lower rank
 }
 

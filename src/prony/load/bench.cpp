@@ -8,6 +8,7 @@
 
 #include "prony/core/system.hpp"
 #include "prony/load/bench_record.hpp"
+#include "prony/load/group_run.hpp"
 #include "prony/load/message_writer.hpp"
 #include "prony/load/run_telemetry.hpp"
 #include "prony/load/self_check.hpp"
@@ -19,6 +20,8 @@ namespace {
 
 constexpr int64_t kSpareFiles = 256;   // connections opened ahead, result files, standard streams
 constexpr int64_t kAheadMax = 10'000;  // connections opened before the load
+// How much later than here the load may end on another process, beyond a request's longest time.
+constexpr core::Nanos kOthersSlack = 120 * core::kNanosPerSecond;
 constexpr int64_t kWarmUpConcurrency = 8;  // where nothing caps it
 
 // Most connections that may be open; 0: as many as the schedule has requests.
@@ -92,10 +95,13 @@ SessionJob make_session_job(const BenchOptions& options, const workload::Schedul
 
 void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape,
              const workload::Schedule& schedule, const workload::PromptBuilder& prompts,
-             const MessageWriter& writer, const BenchHooks& hooks) {
+             const MessageWriter& writer, const GroupRun& together, const BenchHooks& hooks) {
   std::vector<workload::ScheduleEntry> entries;
-  for (int64_t i = 0; i < options.num_warmups; ++i) {
-    auto entry = schedule.entries[static_cast<size_t>(i) % schedule.entries.size()];
+  const int64_t count = together.count_of(options.num_warmups);
+  if (count == 0) return;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto like = static_cast<size_t>(together.global(i)) % schedule.entries.size();
+    auto entry = schedule.entries[like];
     entry.index = i;
     entry.t_intended_ns = 0;
     entries.push_back(entry);
@@ -103,13 +109,13 @@ void warm_up(Driver& driver, const BenchOptions& options, const LoadShape& shape
   Job job;
   job.entries = entries;
   job.closed_loop = true;
-  job.max_concurrency =
-      std::min(options.num_warmups, shape.max_concurrency.value_or(kWarmUpConcurrency));
-  job.id = [&writer](int64_t index) { return writer.id("w", index); };
+  job.max_concurrency = std::min(count, shape.max_concurrency.value_or(kWarmUpConcurrency));
+  job.id = [&](int64_t index) { return writer.id("w", together.global(index)); };
   job.message = [&](int64_t index) {
     const auto& entry = entries[static_cast<size_t>(index)];
-    return writer.message(prompts.build_warm_up(index, entry.input_tokens), entry.output_tokens,
-                          writer.id("w", index));
+    const int64_t global = together.global(index);
+    return writer.message(prompts.build_warm_up(global, entry.input_tokens), entry.output_tokens,
+                          writer.id("w", global));
   };
   const auto result = driver.run(job, nullptr);
   int64_t failures = 0;
@@ -143,8 +149,13 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   const auto body =
       make_body_options(options, *endpoint.dialect, endpoint.model, endpoint.counts_every_chunk());
   if (!body) return body.error();
-  const auto count = static_cast<int64_t>(schedule.value().entries.size());
-  const auto connections_max = connection_limit(shape.value(), count);
+  GroupRun together(hooks.group);
+  if (auto fits = together.check(options, shape.value(), schedule.value()); !fits)
+    return fits.error();
+  const auto entries = together.entries_of(schedule.value());
+  const auto mine = together.shape_of(shape.value());
+  const auto count = static_cast<int64_t>(entries.size());
+  const auto connections_max = connection_limit(mine, count);
   if (!connections_max) return connections_max.error();
 
   RunFacts facts{.options = options,
@@ -161,7 +172,7 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   const auto session = open_telemetry(options, endpoint);
   if (!session) return session.error();
   Driver::Options driving;
-  driving.worker = worker_options(options, shape.value(), endpoint, connections_max.value());
+  driving.worker = worker_options(options, mine, endpoint, connections_max.value());
   const bool sessions = schedule.value().has_sessions();
   if (sessions && options.prompt_format == "ids") {
     return invalid_argument("--prompt-format ids: not with conversations, whose history is text");
@@ -171,26 +182,27 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   driving.cores = options.cores;
   driving.rows.folders = options.row_folders;
   Driver driver(driving, hooks.interrupt);
-  driver.open_connections(connections_ahead(options, shape.value(), endpoint, count));
+  driver.open_connections(connections_ahead(options, mine, endpoint, count));
   if (options.num_warmups > 0) {
-    warm_up(driver, options, shape.value(), schedule.value(), *prompts, writer, hooks);
+    warm_up(driver, options, mine, schedule.value(), *prompts, writer, together, hooks);
   }
 
   Job job;
-  job.entries = schedule.value().entries;
-  job.closed_loop = shape.value().closed_loop;
-  job.max_concurrency = shape.value().max_concurrency;
+  job.entries = entries;
+  job.closed_loop = mine.closed_loop;
+  job.max_concurrency = mine.max_concurrency;
   if (options.duration_s) {
     job.duration_ns = static_cast<core::Nanos>(std::llround(*options.duration_s * 1e9));
   }
   job.drain_ns = static_cast<core::Nanos>(std::llround(options.drain_s * 1e9));
-  job.id = [&writer](int64_t index) { return writer.id("", index); };
+  job.id = [&](int64_t index) { return writer.id("", together.global(index)); };
   job.message = [&](int64_t index) {
-    const auto& entry = schedule.value().entries[static_cast<size_t>(index)];
+    const int64_t global = together.global(index);
+    const auto& entry = schedule.value().entries[static_cast<size_t>(global)];
     auto prompt =
         prompts->build(entry, schedule.value().blocks_of(entry), schedule.value().block_tokens);
     if (job.sessions) return std::move(prompt.text);
-    return writer.message(prompt, entry.output_tokens, writer.id("", index));
+    return writer.message(prompt, entry.output_tokens, writer.id("", global));
   };
   if (sessions) {
     job.sessions = make_session_job(options, schedule.value(), *prompts, writer);
@@ -206,13 +218,28 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   host.start();
   bool observed = false;
   job.before_start = [&] {
-    session.value()->begin(options.num_warmups == 0);
-    observed = true;
+    bool all_here = together.wait_until_ready();  // their warm-up is over too
+    if (all_here) {
+      session.value()->begin(options.num_warmups == 0);
+      observed = true;
+      all_here = together.wait_for_start();
+    }
+    // Where another process is gone, what is sent until the first tick is thrown away.
+    if (!all_here) job.enough = [] { return true; };
   };
   auto load = driver.run(job, hooks.progress);
   const auto shares = host.shares();
-  if (observed) session.value()->end();
   if (shares) facts.environment.steal_fraction = shares->steal;
+  if (together.error()) return *together.error();
+  if (!observed && !together.alone()) return failed("interrupted before the start");
+  const core::Nanos t_others =
+      options.timeouts.total_ns + kOthersSlack + load.t_end_ns - load.t_start_ns;
+  if (auto ended = together.wait_for_all(t_others); !ended) return ended.error();
+  if (observed) session.value()->end();
+  auto all = together.collect(std::move(load), driving.rows, facts.environment.steal_fraction);
+  if (!all) return all.error();
+  load = std::move(all).value();
+  if (!together.is_first()) return BenchRun();
   if (const auto kept = load.rows.status(); !kept && hooks.note) hooks.note(kept.error().message);
 
   BenchRun run;
@@ -223,6 +250,7 @@ Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint
   if (!sessions) run.summary.requested_rate_per_s = shape.value().rate_per_s;
   run.record = make_record(facts, load, run.summary);
   if (watch) report_precision(*watch, run.record);
+  together.report(run.record);
   if (observed) {
     SumsOfRows sums;
     load.rows.for_each([&](const record::RequestRow& row) { sums.add(row); });

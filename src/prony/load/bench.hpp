@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "prony/core/group.hpp"
 #include "prony/core/result.hpp"
 #include "prony/load/bench_options.hpp"
 #include "prony/load/driver.hpp"
@@ -24,6 +25,7 @@ struct BenchHooks {
   const std::atomic<bool>* interrupt = nullptr;
   Driver::Progress progress;                   // of the measured load
   std::function<void(std::string_view)> note;  // lines worth telling while it runs
+  core::Group* group = nullptr;                // the processes of this run; null: this one alone
 };
 
 struct BenchRun {
@@ -34,6 +36,7 @@ struct BenchRun {
   std::vector<std::string> broken_rules, undecided_rules;
 };
 
+/// With several processes the first one's has the record and all rows, the others' nothing.
 /// Error: kInvalidArgument for options that do not fit, kEnvironment for limits of this host.
 Result<BenchRun> run_bench(const BenchOptions& options, const Endpoint& endpoint,
                            std::shared_ptr<const workload::PromptBuilder> prompts,

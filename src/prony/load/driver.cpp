@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "prony/core/check.hpp"
+#include "prony/load/start_lead.hpp"
 
 namespace prony::load {
 namespace {
@@ -13,8 +14,6 @@ using record::Status;
 
 constexpr core::Nanos kTick = 50 * core::kNanosPerMilli;  // how soon an interrupt is seen
 constexpr core::Nanos kProgress = 250 * core::kNanosPerMilli;
-/// Between the last preparation and instant 0: the loops take their phase in this time.
-constexpr core::Nanos kLead = 20 * core::kNanosPerMilli;
 /// Prompts that take longer to make go on being made beside the run.
 constexpr core::Nanos kFeedWait = 120 * core::kNanosPerSecond;
 
@@ -113,7 +112,7 @@ LoadResult Driver::run(const Job& job, const Progress& progress) {
   }
   if (job.before_start) job.before_start();
   record::RowStore rows(options_.rows);
-  const core::Nanos t_start = core::monotonic_ns() + kLead;
+  const core::Nanos t_start = core::monotonic_ns() + kStartLead;
   {
     const std::lock_guard lock(mutex_);
     pending_ = static_cast<int>(workers);
