@@ -53,6 +53,10 @@ struct Server {
   explicit Server(std::function<bool(const core::Json& messages)> fails = nullptr)
       : server([this, fails](TestServer& self, const net::HttpRequest& request,
                              const std::shared_ptr<net::Exchange>& exchange) {
+          if (request.body.empty()) {  // a look at /metrics
+            exchange->respond(404, {}, "");
+            return;
+          }
           auto messages = core::parse_json(request.body, "body").value()["messages"];
           const bool failed = fails && fails(messages);
           {
