@@ -100,6 +100,9 @@ async function record(...args) {
     'mock', '--on-invalid', 'warn', ...args]);
   await short.stop();
   assert.match(early.stdout, /4 of 4 answers stopped early/);
+  const judged = await bench(...args, '--slo', 'ttft_p50<=5s,ttft_p9999<=5s');
+  assert.match(judged.stdout, /objective +ttft_p50<=5000ms: [0-9.]+, met\n/);  // four samples: no interval
+  assert.match(judged.stdout, /objective +ttft_p9999<=5000ms: cannot judge, 99996 more samples are needed/);
   const refused = await bench('--preset', 'single-stream', '--request-rate', '3');
   assert.equal(refused.code, 2);
 }

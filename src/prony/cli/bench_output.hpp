@@ -17,6 +17,8 @@ std::string bench_table(const record::Record& record);
 /// The lines of it about intervals, Little's law and steadiness; none for what is unknown.
 std::string statistics_lines(const record::Metrics& metrics);
 
+/// Each term of --slo: its value, interval and verdict; empty without any.
+std::string slo_lines(const core::Json& slo);
 /// Latencies [ms] by turn of the conversations; empty without any.
 std::string turn_lines(const record::Metrics& metrics);
 /// The two phases of --preset single-stream apart; empty for any other run.

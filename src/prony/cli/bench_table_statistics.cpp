@@ -71,6 +71,30 @@ std::string statistics_lines(const record::Metrics& m) {
   return out;
 }
 
+std::string slo_lines(const core::Json& slo) {
+  std::string out;
+  if (!slo.is_object() || !slo.contains("terms")) return out;
+  for (const auto& term : slo.at("terms")) {
+    auto text = term.at("text").get<std::string>() + ": ";
+    if (term.at("value").is_null()) {
+      const auto missing = term.at("samples_missing").get<int64_t>();
+      text += missing > 0 ? fmt::format("cannot judge, {} more samples are needed", missing)
+                          : std::string("cannot judge, no value");
+    } else {
+      text += fmt::format("{:.5g}", term.at("value").get<double>());
+      if (const auto& ci = term.at("ci95"); !ci.is_null()) {
+        text += " " + pair({ci.at(0).get<double>(), ci.at(1).get<double>()});
+      }
+      text += term.at("met").get<bool>() ? ", met" : ", broken";
+      if (!term.at("certain").is_null()) {
+        text += term.at("certain").get<bool>() ? ", certain at 95 %" : ", not certain at 95 %";
+      }
+    }
+    out += fmt::format("{:<12} {}\n", "objective", text);
+  }
+  return out;
+}
+
 std::string turn_lines(const record::Metrics& m) {
   if (m.turns.empty()) return "";
   const auto number = [](const std::optional<double>& value) {
