@@ -169,15 +169,15 @@ export function mountRequests(host: HTMLElement, data: Requests): void {
   host.append(bar, list, detail);
 
   const texts = (i: number): string[] => [
-    formatIndex(columns.index[i] ?? 0),
+    formatCount(columns.index[i] ?? 0),
     (columns.startS[i] ?? 0).toFixed(2),
     data.statuses[columns.status[i] ?? 0] ?? '',
     shown(columns.queueMs[i] ?? NaN),
     shown(columns.ttftMs[i] ?? NaN),
     shown(columns.tpotMs[i] ?? NaN),
     shown(columns.e2eMs[i] ?? NaN),
-    formatNumber(columns.input[i] ?? 0),
-    formatNumber(columns.output[i] ?? 0),
+    formatCount(columns.input[i] ?? 0),
+    formatCount(columns.output[i] ?? 0),
   ];
 
   function draw(): void {
@@ -231,7 +231,7 @@ export function mountRequests(host: HTMLElement, data: Requests): void {
   function detailOf(i: number): Element[] {
     const index = columns.index[i] ?? 0;
     const status = data.statuses[columns.status[i] ?? 0] ?? '';
-    const out: Element[] = [element('h3', '', `Request ${formatIndex(index)}: ${status}`)];
+    const out: Element[] = [element('h3', '', `Request ${formatCount(index)}: ${status}`)];
     const error = data.errors[String(index)];
     if (error) out.push(element('p', 'bad', error));
     const queue = columns.queueMs[i] ?? NaN, end = columns.endMs[i] ?? NaN;
@@ -241,10 +241,10 @@ export function mountRequests(host: HTMLElement, data: Requests): void {
     out.push(timelineOf(Math.max(end || 0, last || 0, 1e-3), queue, first, last, end, events));
     const words = [`queued ${shown(queue)} ms`, `first token after ${shown(columns.ttftMs[i] ?? NaN)} ms`];
     if (!Number.isNaN(last)) words.push(`last after ${formatMs(columns.e2eMs[i] ?? 0)}`);
-    words.push(`${formatNumber(columns.output[i] ?? 0)} tokens`);
+    words.push(`${formatCount(columns.output[i] ?? 0)} tokens`);
     let longest = 0;
     for (let k = 1; k < events.length; k++) longest = Math.max(longest, (events[k] ?? 0) - (events[k - 1] ?? 0));
-    if (events.length > 1) words.push(`${formatNumber(events.length)} events, longest gap ${formatMs(longest)}`);
+    if (events.length > 1) words.push(`${formatCount(events.length)} events, longest gap ${formatMs(longest)}`);
     else words.push('its token events are not in this page');
     out.push(element('p', 'note', words.join(' \u00b7 ')));
     return out;
@@ -299,6 +299,6 @@ export function mountRequests(host: HTMLElement, data: Requests): void {
   reorder();
 }
 
-function formatIndex(index: number): string {
-  return index.toLocaleString('en-US');
+function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
 }

@@ -28,6 +28,7 @@ std::string shown_text(const CdfFigure& figure) {
                     format_count(static_cast<int64_t>(points.x_ms.size())), format_count(points.n));
   }
   if (!points.exact) text += "; values from a histogram, at most 0.1 % late";
+  if (figure.stats->ci95.p50) text += "; bars: 95 % intervals of the percentiles";
   if (figure.stats->n && *figure.stats->n != points.n) {
     text += fmt::format("; the record counts n = {}", format_count(*figure.stats->n));
   }

@@ -44,6 +44,37 @@ void write_slowest(Html& html, const RequestList& list, core::Nanos origin_ns) {
 
 }  // namespace
 
+void write_turns(Html& html, const Page& page) {
+  const auto& turns = page.figures.turns;
+  if (turns.empty()) return;
+  html.raw(
+      "<section id=\"turns\"><h2>Turns of the conversations</h2><div "
+      "class=\"scroll\"><table><thead>"
+      "<tr><th>turn</th><th class=\"num\">requests</th><th class=\"num\">failed</th>"
+      "<th class=\"num\">input, mean</th><th class=\"num\">output, mean</th>"
+      "<th class=\"num\">TTFT p50, ms</th><th class=\"num\">TTFT p90, ms</th>"
+      "<th class=\"num\">TPOT p50, ms</th><th class=\"num\">E2E p50, "
+      "ms</th></tr></thead><tbody>\n");
+  for (const auto& [turn, line] : turns) {
+    html.raw("<tr><th scope=\"row\">").text(format_count(turn + 1));
+    if (turn == Turns::kTurnsMax - 1) html.raw(" and later");
+    html.raw("</th>");
+    number_cell(html, format_count(line.attempted));
+    number_cell(html, format_count(line.failed));
+    number_cell(html, format_number(line.input_tokens_mean));
+    number_cell(html, format_number(line.output_tokens_mean));
+    number_cell(html, format_number(line.ttft_ms.p50));
+    number_cell(html, format_number(line.ttft_ms.p90));
+    number_cell(html, format_number(line.tpot_ms.p50));
+    number_cell(html, format_number(line.e2e_ms.p50));
+    html.raw("</tr>\n");
+  }
+  html.raw(
+      "</tbody></table></div><p class=\"note\">Latencies and means are over completed requests of "
+      "the "
+      "measurement window; p90 from n = 100.</p></section>\n");
+}
+
 void write_requests(Html& html, const Page& page) {
   if (!page.figures.requests) return;
   const auto& list = *page.figures.requests;
