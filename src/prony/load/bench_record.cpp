@@ -125,8 +125,11 @@ void warn(const RunFacts& facts, const LoadResult& load, const record::Metrics& 
   warn_about_lengths(metrics.output_tokens, "output",
                      facts.body.ignore_eos ? "" : "; answers of a fixed length need --ignore-eos",
                      validity);
+  const bool quotes = facts.schedule.has_sessions() && facts.options.workload.history == "received";
   warn_about_lengths(metrics.input_tokens, "input",
-                     "; give --tokenizer for prompts of an exact length", validity);
+                     quotes ? "; later turns quote the answers received, whatever their length"
+                            : "; give --tokenizer for prompts of an exact length",
+                     validity);
   if (metrics.token_source_mixed) {
     validity.warnings.push_back("token counts come from several sources; see token_sources");
   }
