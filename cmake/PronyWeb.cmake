@@ -106,12 +106,14 @@ function(prony_web_make)
   endif()
   file(REMOVE ${OUT}/without_figures)
   if(NOT figures)
-    file(WRITE ${OUT}/report.js "")
-    file(WRITE ${OUT}/licenses.txt "")
+    foreach(name report.js licenses.txt sweep.js sweep_licenses.txt)
+      file(WRITE ${OUT}/${name} "")
+    endforeach()
     file(WRITE ${OUT}/without_figures "${reason}\n")
   endif()
   prony_csp_hash(${OUT}/report.css style_hash)
   prony_csp_hash(${OUT}/report.js script_hash)
+  prony_csp_hash(${OUT}/sweep.js sweep_script_hash)
   file(WRITE ${OUT}/report_assets.hpp
 "// Generated. Where the page's fixed parts lie and how its policy names them.
 // Thread safety: constants.
@@ -120,6 +122,7 @@ function(prony_web_make)
 namespace prony::report::web {
 inline constexpr const char* kStyleHash = \"${style_hash}\";
 inline constexpr const char* kScriptHash = \"${script_hash}\";
+inline constexpr const char* kSweepScriptHash = \"${sweep_script_hash}\";
 }  // namespace prony::report::web
 ")
 endfunction()
@@ -135,7 +138,7 @@ endif()
 
 set(prony_web_out ${CMAKE_BINARY_DIR}/gen/web)
 set(prony_web_work ${CMAKE_BINARY_DIR}/web)
-set(prony_web_files report_assets.hpp report.js report.css licenses.txt)
+set(prony_web_files report_assets.hpp report.js report.css licenses.txt sweep.js sweep_licenses.txt)
 list(TRANSFORM prony_web_files PREPEND ${prony_web_out}/)
 if(EXISTS ${prony_web_out}/without_figures AND NOT PRONY_WEB STREQUAL "OFF")
   file(REMOVE ${prony_web_files})  # npm may answer today

@@ -1,7 +1,7 @@
-// Bundles the report's figures into one script: node build.mjs --out DIR [--modules DIR].
-// Writes DIR/report.js (one classic script, ASCII, safe inside <script>) and DIR/licenses.txt (the
-// licence of every package whose code is in the bundle: found from the bundler's own list of
-// inputs, so a new import cannot be forgotten). DIR may lie anywhere; --modules names the
+// Bundles the figures of each page into one script: node build.mjs --out DIR [--modules DIR].
+// Writes DIR/report.js and DIR/sweep.js (classic scripts, ASCII, safe inside <script>), and beside
+// each the licence of every package whose code is in it (licenses.txt, sweep_licenses.txt): found
+// from the bundler's own list of inputs, so a new import cannot be forgotten. DIR may lie anywhere; --modules names the
 // node_modules folder if it is not beside this file.
 import fs from 'node:fs';
 import path from 'node:path';
@@ -34,43 +34,58 @@ function licenseOf(folder) {
       texts.push(`[${n}]\n${fs.readFileSync(path.join(extra, n), 'utf8').trim()}`);
     }
   }
-  const title = `${about.name} ${about.version} (${about.license})`;
+  const title = `${about.name} ${about.version} (${about.license ?? "licence below"})`;
   return `${title}\n${'='.repeat(title.length)}\n\n${texts.join('\n\n')}\n`;
 }
 
 const out = flag('--out', path.join(here, 'dist'));
 const modules = flag('--modules', path.join(here, 'node_modules'));
-const { buildSync } = createRequire(path.join(modules, 'x.js'))('esbuild');
+const { build } = createRequire(path.join(modules, 'x.js'))('esbuild');
 
-const result = buildSync({
-  entryPoints: [path.join(here, 'src', 'main.ts')],
-  bundle: true,
-  minify: true,
-  format: 'iife',
-  target: 'es2020',
-  charset: 'ascii',
-  legalComments: 'none',  // collected whole into licenses.txt instead
-  nodePaths: [modules],
-  absWorkingDir: here,
-  metafile: true,
-  write: false,
-  outfile: path.join(out, 'report.js'),
-  logLevel: 'warning',
-});
-const script = result.outputFiles[0].text;
-// Either would end or distort the inline script element; the hash in the page's policy and the
-// parser must see the same bytes.
-for (const bad of ['</script', '<!--', '\r', '\0']) {
-  if (script.toLowerCase().includes(bad)) {
-    throw new Error(`report.js: found ${JSON.stringify(bad)}, which cannot stand in an inline script`);
+// echarts-gl imports parts of ECharts without the ".js" that their packages' export maps ask for.
+const withExtension = {
+  name: 'with-extension',
+  setup(builder) {
+    builder.onResolve({ filter: /^(echarts|zrender)\/lib\// }, (found) =>
+      (found.path.endsWith('.js') ? undefined : { path: path.join(modules, `${found.path}.js`) }));
+  },
+};
+
+async function bundle(entry, scriptName, licensesName) {
+  const result = await build({
+    entryPoints: [path.join(here, 'src', entry)],
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: 'es2020',
+    charset: 'ascii',
+    legalComments: 'none',  // collected whole into licenses.txt instead
+    nodePaths: [modules],
+    plugins: [withExtension],
+    absWorkingDir: here,
+    metafile: true,
+    write: false,
+    outfile: path.join(out, scriptName),
+    logLevel: 'warning',
+  });
+  const script = result.outputFiles[0].text;
+  // Either would end or distort the inline script element; the hash in the page's policy and the
+  // parser must see the same bytes.
+  for (const bad of ['</script', '<!--', '\r', '\0']) {
+    if (script.toLowerCase().includes(bad)) {
+      throw new Error(`${scriptName}: found ${JSON.stringify(bad)}, which cannot stand in an inline script`);
+    }
   }
+
+  const packages = new Set();
+  for (const input of Object.keys(result.metafile.inputs)) {
+    const match = path.resolve(here, input).match(/^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/);
+    if (match) packages.add(match[1]);
+  }
+  fs.mkdirSync(out, { recursive: true });
+  fs.writeFileSync(path.join(out, scriptName), script);
+  fs.writeFileSync(path.join(out, licensesName), [...packages].sort().map(licenseOf).join('\n\n'));
 }
 
-const packages = new Set();
-for (const input of Object.keys(result.metafile.inputs)) {
-  const match = path.resolve(here, input).match(/^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/);
-  if (match) packages.add(match[1]);
-}
-fs.mkdirSync(out, { recursive: true });
-fs.writeFileSync(path.join(out, 'report.js'), script);
-fs.writeFileSync(path.join(out, 'licenses.txt'), [...packages].sort().map(licenseOf).join('\n\n'));
+await bundle('main.ts', 'report.js', 'licenses.txt');
+await bundle('sweep_main.ts', 'sweep.js', 'sweep_licenses.txt');

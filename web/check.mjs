@@ -25,6 +25,7 @@ fs.writeFileSync(config, JSON.stringify({
 const runs = [
   [tsc, '-p', config],
   ['--test', path.join(here, 'test', 'units.test.mjs')],
+  ['--test', path.join(here, 'test', 'sweep.test.mjs')],
 ];
 for (const args of runs) {
   const run = spawnSync(process.execPath, args, {

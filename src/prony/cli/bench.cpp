@@ -10,6 +10,7 @@
 #include "prony/cli/bench_group.hpp"
 #include "prony/cli/bench_output.hpp"
 #include "prony/cli/bench_setup.hpp"
+#include "prony/cli/bench_sweep.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/interrupt.hpp"
 #include "prony/core/file.hpp"
@@ -101,7 +102,9 @@ int run_bench(const Arguments& arguments) {
   if (const auto ok = resolve(arguments, options); !ok) return report_error("bench", ok.error());
   auto group = open_group();
   if (!group) return report_error("bench", group.error());
-  const auto code = bench(options, group.value());
+  const auto code = options.sweep.is_search()  ? run_search(arguments, options, group.value())
+                    : options.sweep.is_sweep() ? run_sweep(arguments, options, group.value())
+                                               : bench(options, group.value());
   return code.ok() ? code.value() : report_group_error(group.value(), code.error());
 }
 

@@ -9,14 +9,11 @@
 
 namespace prony::cli {
 
-Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& run) {
-  const auto& folder = *flags.out;
-  if (auto made = core::make_directories(folder); !made) return made;
-  if (auto done = record::write_record(folder + "/record.json", run.record); !done) return done;
-  const record::RowFormat format{flags.bench.save_detailed, flags.bench.save_text};
-  if (auto done = record::write_rows(folder + "/requests.jsonl", run.rows, format); !done) {
-    return done;
-  }
+namespace {
+
+// What --save-csv, --save-hdr and --save-trace ask for.
+Result<void> write_extra_files(const BenchFlags& flags, const std::string& folder,
+                               const load::BenchRun& run) {
   if (flags.save_csv) {
     if (auto done = report::write_rows_csv(folder + "/requests.csv", run.rows); !done) return done;
   }
@@ -32,6 +29,33 @@ Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& ru
       return done;
     }
   }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_run_files(const BenchFlags& flags, const std::string& folder,
+                             const load::BenchRun& run) {
+  if (auto made = core::make_directories(folder); !made) return made;
+  if (!flags.sweep.no_requests) {
+    const record::RowFormat format{flags.bench.save_detailed, flags.bench.save_text};
+    auto done = record::write_rows(folder + "/requests.jsonl", run.rows, format);
+    if (!done) return done;
+  }
+  if (auto done = write_extra_files(flags, folder, run); !done) return done;
+  auto done = record::write_record(folder + "/record.json", run.record);
+  return done.ok() ? run.rows.status() : done;
+}
+
+Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& run) {
+  const auto& folder = *flags.out;
+  if (auto made = core::make_directories(folder); !made) return made;
+  if (auto done = record::write_record(folder + "/record.json", run.record); !done) return done;
+  const record::RowFormat format{flags.bench.save_detailed, flags.bench.save_text};
+  if (auto done = record::write_rows(folder + "/requests.jsonl", run.rows, format); !done) {
+    return done;
+  }
+  if (auto done = write_extra_files(flags, folder, run); !done) return done;
   return report::write_html(folder + "/report.html", run.record, run.rows, {run.summary});
 }
 

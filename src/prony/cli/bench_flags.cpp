@@ -96,6 +96,7 @@ void declare(Flags& flags, BenchFlags& options) {
   declare_requests(flags, options);
   declare_results(flags, options);
   declare_compat(flags, options);
+  declare_sweep(flags, options.sweep);
 }
 
 }  // namespace prony::cli

@@ -10,6 +10,7 @@
 #include "prony/cli/bench_workload.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/cli/sweep_flags.hpp"
 #include "prony/core/result.hpp"
 #include "prony/load/bench_options.hpp"
 #include "prony/load/endpoint.hpp"
@@ -38,6 +39,7 @@ struct BenchFlags {
   bool save_result = false;
   bool json = false;
   WorkloadFlags workload;
+  SweepFlags sweep;
 
   // After resolve():
   load::BenchOptions bench;

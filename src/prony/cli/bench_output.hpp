@@ -31,4 +31,9 @@ Result<void> write_bench_files(const BenchFlags& flags, const load::BenchRun& ru
 /// Of the table: server, GPUs, energy; empty for a null section.
 std::string telemetry_lines(const core::Json& telemetry);
 
+/// What is kept of one run among many in `folder`: record.json last, so that a folder with a record
+/// is whole; no page of its own.
+Result<void> write_run_files(const BenchFlags& flags, const std::string& folder,
+                             const load::BenchRun& run);
+
 }  // namespace prony::cli

@@ -72,7 +72,7 @@ void declare_workload(Flags& flags, BenchFlags& o) {
       .choice("--prompt-format", b.prompt_format, {"text", "ids"}, "what a prompt is sent as")
       .integer("--prompt-salt", o.prompt_salt, "fixed texts; none: new ones in every run")
       .text("--save-schedule", f.save_schedule, "file for the schedule, for --dataset schedule")
-      .toggle("--dry-run", f.dry_run, "report the schedule and send nothing");
+      .toggle("--dry-run", f.dry_run, "report the schedule, or a sweep's cells, and send nothing");
 }
 
 Result<void> resolve_workload(BenchFlags& o) {

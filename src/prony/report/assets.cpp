@@ -27,6 +27,8 @@
 PRONY_EMBED(style, "report.css");
 PRONY_EMBED(script, "report.js");
 PRONY_EMBED(licenses, "licenses.txt");
+PRONY_EMBED(sweep_script, "sweep.js");
+PRONY_EMBED(sweep_licenses, "sweep_licenses.txt");
 
 namespace prony::report {
 namespace {
@@ -44,6 +46,17 @@ const Assets& assets() {
       .script = between(prony_report_script_begin, prony_report_script_end),
       .script_hash = web::kScriptHash,
       .licenses = between(prony_report_licenses_begin, prony_report_licenses_end),
+  };
+  return kAssets;
+}
+
+const Assets& sweep_assets() {
+  static const Assets kAssets = {
+      .style = assets().style,
+      .style_hash = assets().style_hash,
+      .script = between(prony_report_sweep_script_begin, prony_report_sweep_script_end),
+      .script_hash = web::kSweepScriptHash,
+      .licenses = between(prony_report_sweep_licenses_begin, prony_report_sweep_licenses_end),
   };
   return kAssets;
 }

@@ -13,6 +13,7 @@ struct Assets {
   std::string_view script_hash;
   std::string_view licenses;  // of the packages in `script`
 };
-const Assets& assets();
+const Assets& assets();        // of the page of a run
+const Assets& sweep_assets();  // of the page of a sweep: the same style, its own script
 
 }  // namespace prony::report
