@@ -17,7 +17,13 @@ let metric = 0, plane = 0;
 
 function redraw(): void {
   const theme = readTheme();
-  for (const figure of figures) figure.chart.setOption(figure.option(theme), { notMerge: true });
+  for (const figure of figures) {
+    try {
+      figure.chart.setOption(figure.option(theme), { notMerge: true });
+    } catch (error) {
+      console.error(error);  // one that a browser cannot draw must not cost the others
+    }
+  }
   document.documentElement.dataset['drawn'] = 'all';
 }
 
