@@ -159,6 +159,9 @@ function(prony_checks)
       # Timed against a clock: alone on the machine.
       set_tests_properties(e2e.${name} PROPERTIES LABELS e2e TIMEOUT 300 RUN_SERIAL ON
                            SKIP_RETURN_CODE 77)
+      if(name MATCHES "_slow$")
+        set_property(TEST e2e.${name} APPEND PROPERTY LABELS slow)
+      endif()
     endif()
   endforeach()
 endfunction()

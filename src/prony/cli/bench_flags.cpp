@@ -54,7 +54,9 @@ void declare_requests(Flags& flags, BenchFlags& o) {
       .integer("--threads", b.threads, "event loops, one thread each")
       .text("--pin-cores", o.pin_cores, "pin loops to these cores: 0,2,3")
       .integer("--preconnect", b.preconnect, "connections opened ahead; none: as needed")
-      .integer("--spin-us", b.spin_us, "poll so long before each send [us]");
+      .text("--spin-us", o.spin_us, "poll so long before each send [us]; auto learns it")
+      .choice("--scheduling", b.scheduling, {"auto", "normal"},
+              "auto: before ordinary threads, if we may and a core is left for them");
 }
 
 void declare_results(Flags& flags, BenchFlags& o) {

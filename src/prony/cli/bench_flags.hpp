@@ -29,7 +29,7 @@ struct BenchFlags {
   std::optional<std::string> slo, fail_if, until_ci;
   std::optional<int64_t> prompt_salt;
   int64_t seed = 0, vocab_size = 0;
-  std::string pin_cores, on_invalid = "fail", progress = "auto";
+  std::string spin_us = "auto", pin_cores, on_invalid = "fail", progress = "auto";
   int64_t max_input = 0, max_output = 0, max_total = 0;
   std::optional<std::string> out;
   bool save_hdr = false, save_csv = false, save_trace = false;  // files in `out`

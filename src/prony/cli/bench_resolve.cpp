@@ -8,6 +8,7 @@
 
 #include "prony/cli/bench_compat.hpp"
 #include "prony/cli/bench_flags.hpp"
+#include "prony/cli/spin.hpp"
 #include "prony/core/system.hpp"
 #include "prony/load/run_telemetry.hpp"
 
@@ -96,7 +97,6 @@ Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
                            check_range("--threads", bench.threads, 1, 256),
                            check_range("--num-warmups", bench.num_warmups, 0, 1'000'000),
                            check_range("--preconnect", bench.preconnect.value_or(0), 0, 1'000'000),
-                           check_range("--spin-us", bench.spin_us, 0, 1'000'000),
                            check_range("--random-prefix-len", bench.prefix_len, 0, kMax),
                            check_range("--max-input-len", o.max_input, 0, kMax),
                            check_range("--max-output-len", o.max_output, 0, kMax),
@@ -115,6 +115,9 @@ Result<void> resolve(const Arguments& arguments, BenchFlags& o) {
     if (auto ok = load::check_extra_body(extra.value(), "--extra-body"); !ok) return ok.error();
     bench.extra_body = std::move(extra).value();
   }
+  auto spin = parse_spin_us(o.spin_us);
+  if (!spin) return spin.error();
+  bench.spin_us = spin.value();
   auto cores = parse_cores(o.pin_cores);
   if (!cores) return cores.error();
   bench.cores = std::move(cores).value();

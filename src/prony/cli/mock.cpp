@@ -8,6 +8,7 @@
 
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/cli/spin.hpp"
 #include "prony/core/system.hpp"
 #include "prony/mock/faults.hpp"
 #include "prony/mock/mock_server.hpp"
@@ -16,9 +17,6 @@
 
 namespace prony::cli {
 namespace {
-
-// A sleeping loop wakes 50 to 90 us late; spinning this long before a deadline hides that.
-constexpr double kDefaultSpinUs = 100;
 
 /// Each connection is an open file; take what the limits of this host allow.
 void raise_open_files() {
@@ -53,7 +51,8 @@ Result<void> serve(const mock::Options& options, core::Nanos spin_ns) {
 int run_mock(const Arguments& arguments) {
   mock::Options options;
   int64_t port = 0;
-  double ttft_ms = 50, itl_ms = 10, spin_us = kDefaultSpinUs;
+  double ttft_ms = 50, itl_ms = 10;
+  std::string spin_us = "auto";
   bool list = false;
   Flags flags("mock", "an endpoint of exactly known timing, with named faults and stamped writes");
   flags.text("--host", options.host, "address to listen on")
@@ -65,7 +64,7 @@ int run_mock(const Arguments& arguments) {
       .integer("--tokens-per-chunk", options.tokens_per_chunk, "tokens in one event")
       .list("--fault", options.faults, "misbehave in this way (see --list-faults); repeatable")
       .text("--stamps", options.stamps_path, "write what was sent when to this file (JSON lines)")
-      .number("--spin-us", spin_us, "poll this long before each deadline [us]; 0: sleep only")
+      .text("--spin-us", spin_us, "poll this long before each deadline [us]; auto learns it")
       .toggle("--list-faults", list, "print the faults and exit");
   const auto outcome = flags.parse(arguments);
   if (!outcome) return report_error("mock", outcome.error());
@@ -81,14 +80,14 @@ int run_mock(const Arguments& arguments) {
     return report_error(
         "mock", invalid_argument(fmt::format("--port: found {}, expected 0 to 65535", port)));
   }
-  if (!(spin_us >= 0 && spin_us <= 1e6)) {
-    return report_error("mock", invalid_argument(fmt::format(
-                                    "--spin-us: found {}, expected 0 to 1000000", spin_us)));
-  }
+  const auto spin = parse_spin_us(spin_us);
+  if (!spin) return report_error("mock", spin.error());
   options.port = static_cast<uint16_t>(port);
   options.ttft_ns = from_ms(ttft_ms);
   options.itl_ns = from_ms(itl_ms);
-  const auto served = serve(options, static_cast<core::Nanos>(spin_us * 1e3));
+  const auto spin_ns =
+      spin.value() ? *spin.value() * core::kNanosPerMicro : core::Nanos{net::EventLoop::kLearnSpin};
+  const auto served = serve(options, spin_ns);
   return served ? kExitOk : report_error("mock", served.error());
 }
 

@@ -47,7 +47,7 @@ int64_t connections_ahead(const BenchOptions& options, const LoadShape& shape,
   if (shape.closed_loop || shape.at_once) return most;
   // One second of arrivals; more are opened as these are taken.
   const double rate = shape.rate_per_s.value_or(16);
-  return std::min(most, static_cast<int64_t>(std::ceil(std::min(rate, 1000.0))) + 16);
+  return std::min(most, static_cast<int64_t>(std::ceil(std::min(rate, 1e5))) + 16);
 }
 
 WorkerOptions worker_options(const BenchOptions& options, const LoadShape& shape,
@@ -64,16 +64,18 @@ WorkerOptions worker_options(const BenchOptions& options, const LoadShape& shape
                      !endpoint.dislikes_idle_connections();
   if (ahead) {
     // 20 ms of arrivals: longer than a handshake on a local network.
-    worker.connections_ahead = std::clamp(static_cast<int64_t>(rate / 50), int64_t{2}, int64_t{64});
+    worker.connections_ahead =
+        std::clamp(static_cast<int64_t>(rate / 50), int64_t{2}, int64_t{256});
   }
-  // Spinning before each send pays while it leaves the core most of its time, and only where the
-  // server can have another core.
-  const double per_loop = rate / static_cast<double>(options.threads);
-  const double share = per_loop * static_cast<double>(options.spin_us) * 1e-6;
+  // A loop that polls, or that goes before all others, may do so where a core is left for the rest.
+  const bool core_to_spare = core::allowed_cores().size() > static_cast<size_t>(options.threads);
   const bool open_loop = !shape.closed_loop && !shape.at_once;
-  if (open_loop && share < 0.5 && core::allowed_cores().size() > 1) {
-    worker.spin_ns = options.spin_us * core::kNanosPerMicro;
+  if (options.spin_us) {
+    worker.spin_ns = *options.spin_us * core::kNanosPerMicro;
+  } else if (open_loop && core_to_spare) {
+    worker.spin_ns = net::EventLoop::kLearnSpin;
   }
+  worker.prefer_thread = options.scheduling == "auto" && core_to_spare;
   return worker;
 }
 

@@ -54,7 +54,8 @@ struct BenchOptions {
   int64_t threads = 1;
   std::vector<int> cores;
   std::optional<int64_t> preconnect;  // unset: as many as will be needed
-  int64_t spin_us = 100;
+  std::optional<int64_t> spin_us;     // unset: learnt
+  std::string scheduling = "auto";    // auto, normal
 
   // What is observed beside the load.
   std::string server_metrics = "auto";  // auto, off, or the URL of the server's /metrics

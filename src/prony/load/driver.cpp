@@ -217,6 +217,8 @@ LoadResult Driver::collect(core::Nanos t_start_ns, record::RowStore rows) {
     client.connections_lost += part.connections_lost;
     client.held_back += part.held_back;
     client.clock_step_max_ns = std::max(client.clock_step_max_ns, part.clock_step_max_ns);
+    client.scheduling = std::min(client.scheduling, part.scheduling);
+    client.spin_ns = std::max(client.spin_ns, part.spin_ns);
     if (part.occupancy.wall_ns > 0) {
       client.loop_busy.push_back(static_cast<double>(part.occupancy.busy_ns) /
                                  static_cast<double>(part.occupancy.wall_ns));

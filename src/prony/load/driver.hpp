@@ -57,6 +57,9 @@ struct ClientMeters {
   int64_t late_messages = 0, connections_lost = 0, held_back = 0;
   core::Nanos clock_step_max_ns = 0;
   std::vector<double> loop_busy;  // fraction of the run, a loop
+  // The least that a loop got: how it was scheduled, and its final spin at the end.
+  core::Scheduling scheduling = core::Scheduling::kRealtime;
+  core::Nanos spin_ns = 0;
 };
 
 struct LoadResult {

@@ -41,9 +41,9 @@ Json shift_json(const std::optional<Shift>& shift) {
               {"shift_ms", shift->shift_ms}};
 }
 
-// The two latencies that start on our side, and what of each is the client's.
+// The two latencies that start on our side and the gaps, and what of each is the client's.
 struct Shares {
-  ClientShift ttft, intended;
+  ClientShift ttft, intended, gaps;
 };
 
 void add_row(const record::RequestRow& row, Shares& shares) {
@@ -56,6 +56,23 @@ void add_row(const record::RequestRow& row, Shares& shares) {
   shares.ttft.add(*ttft, write);
   shares.intended.add(*intended,
                       write + to_ms(std::max<core::Nanos>(0, row.issue_lag_ns.value_or(0))));
+}
+
+// Gaps between the events of a request, and what of each may be ours: the stamp of a merged event
+// is an upper bound, so the gap before it is too long. Which one it was is not kept; taking the
+// longest of its request for it bounds the shift from above. `own` is a scratch.
+void add_gaps(const record::RequestRow& row, std::vector<double>& own, ClientShift& gaps) {
+  if (row.status != record::Status::kOk || row.events.size() < 2) return;
+  own.clear();
+  for (size_t i = 1; i < row.events.size(); ++i) {
+    own.push_back(to_ms(row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns));
+  }
+  const auto merged = std::min(own.size(), static_cast<size_t>(row.merged_events));
+  if (merged > 0) std::sort(own.begin(), own.end());
+  const double typical = own[own.size() / 2];
+  for (size_t i = 0; i < own.size(); ++i) {
+    gaps.add(own[i], i >= own.size() - merged ? own[i] - typical : 0);
+  }
 }
 
 void check_shift(const std::optional<Shift>& shift, const char* name, const SelfCheckLimits& limits,
@@ -131,9 +148,15 @@ SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client
                        bool at_once, const SelfCheckLimits& limits) {
   SelfCheck out;
   Shares shares;
-  rows.for_each([&](const record::RequestRow& row) { add_row(row, shares); });
+  std::vector<double> scratch;
+  rows.for_each([&](const record::RequestRow& row) {
+    add_row(row, shares);
+    add_gaps(row, scratch, shares.gaps);
+  });
   const auto ttft = shares.ttft.finish(), intended = shares.intended.finish();
+  const auto between = shares.gaps.finish();
   check_shift(ttft, "ttft_ms", limits, out.validity);
+  check_shift(between, "icl_ms", limits, out.validity);
   if (at_once) {
     const auto last = client.issue_lag_ns.quantile(1.0);
     if (last && to_ms(static_cast<core::Nanos>(*last)) > limits.share_ms) {
@@ -162,6 +185,8 @@ SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client
   json = Json::object();
   json["threads"] = client.loop_busy.size();
   json["loop_busy"] = client.loop_busy;
+  json["scheduling"] = core::scheduling_name(client.scheduling);
+  json["spin_us"] = static_cast<double>(client.spin_ns) / core::kNanosPerMicro;
   json["token_events"] = client.token_events;
   json["merged_events"] = client.merged_events;
   json["merged_fraction"] = fraction(client.merged_events, client.token_events);
@@ -172,6 +197,7 @@ SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client
   json["read_lag_ms"] = histogram_json(client.read_lag_ns);
   json["ttft_share"] = shift_json(ttft);
   json["ttft_intended_share"] = shift_json(intended);
+  json["icl_share"] = shift_json(between);
   json["late_messages"] = client.late_messages;
   json["connections_lost"] = client.connections_lost;
   json["held_back"] = client.held_back;

@@ -1,9 +1,9 @@
 // Self-check: what the client did to its own measurement, and whether that spoilt the run. A run is
 // refused when the client's share could move the highest percentile that the run shows of TTFT
-// (from the send, and from the intended start) by more than max(1 %, 1 ms), when more than 0.5 % of
-// the token events lost their own stamp or never had one, when an event loop was over 90 % busy,
-// when the host lost over 2 % of its time to its hypervisor, or when the wall clock was stepped.
-// ITL needs no term of its own: with kernel stamps only merged and unstamped events can move it.
+// (from the send, and from the intended start) or of the gaps between events by more than max(1 %,
+// 1 ms), when more than 0.5 % of the token events lost their own stamp or never had one, when an
+// event loop was over 90 % busy, when the host lost over 2 % of its time to its hypervisor, or when
+// the wall clock was stepped. With kernel stamps only merged events can move a gap.
 // Thread safety: pure functions.
 #pragma once
 #include <optional>

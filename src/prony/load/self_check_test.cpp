@@ -102,6 +102,41 @@ TEST(SelfCheck, TheHighestShownPercentileIsJudged) {
   EXPECT_THAT(reasons(load), IsEmpty());
 }
 
+TEST(SelfCheck, MergedEventsMoveTheGaps) {
+  // 100 requests of 101 events 10 ms apart; `slow` of them have one gap of 60 ms, `merged` one of
+  // 50 ms that may be the client's.
+  const auto run = [](int slow, int merged) {
+    auto load = run_of(100, 0);
+    for (size_t i = 0; i < load.rows.size(); ++i) {
+      core::Nanos t = 0;
+      auto& row = load.rows[i];
+      for (int event = 0; event <= 100; ++event) {
+        const bool odd = event == 50;
+        const bool is_slow = odd && static_cast<int>(i) < slow;
+        const bool is_merged = odd && !is_slow && static_cast<int>(i) < slow + merged;
+        if (is_merged) row.merged_events = 1;
+        t += (is_slow ? 60 : is_merged ? 50 : 10) * core::kNanosPerMilli;
+        row.events.push_back({.t_kernel_ns = t, .t_user_ns = t, .tokens = 1});
+      }
+    }
+    load.client.token_events = 10'100;
+    load.client.merged_events = merged;
+    return load;
+  };
+  EXPECT_THAT(reasons(run(0, 40)), IsEmpty());   // too few to reach p99
+  EXPECT_THAT(reasons(run(99, 0)), IsEmpty());   // the server's own
+  EXPECT_THAT(reasons(run(80, 20)), IsEmpty());  // 1 % of the gaps: just beyond p99
+  // With 0.9 % slow gaps and 0.2 % merged ones p99 is a merged one.
+  auto load = run(80, 20);
+  for (size_t i = 0; i < 10; ++i) {  // a second slow gap
+    for (size_t event = 60; event <= 100; ++event) {
+      load.rows[i].events[event].t_kernel_ns += 50 * core::kNanosPerMilli;
+    }
+  }
+  EXPECT_THAT(reasons(load),
+              ElementsAre(HasSubstr("moves p99 of icl_ms (50.000 ms) by 40.000 ms")));
+}
+
 TEST(SelfCheck, MergedAndUnstampedEvents) {
   auto load = run_of(10, 0);
   load.client.merged_events = 50;

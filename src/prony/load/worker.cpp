@@ -17,6 +17,8 @@ constexpr int kBatch = 32;
 /// Handshakes at a time while connections are opened ahead: more than a listening socket queues
 /// would be dropped, and tried again after a second.
 constexpr int kOpening = 64;
+/// Opening a connection takes 50 us of the loop: not shortly before a request is due.
+constexpr core::Nanos kOpeningNs = 200 * core::kNanosPerMicro;
 /// How often overdue streams are looked for. Time-outs are late by at most this.
 constexpr core::Nanos kDeadlineTick = 25 * core::kNanosPerMilli;
 
@@ -44,6 +46,7 @@ Worker::~Worker() = default;
 void Worker::run() {
   core::name_thread("prony-load");
   if (options_.core) (void)core::pin_thread(*options_.core);  // checked when the flag was read
+  if (options_.prefer_thread) scheduling_ = core::prefer_thread();
   loop_.post([this] { check_deadlines(); });
   loop_.run();
 }
@@ -249,6 +252,7 @@ void Worker::keep_ahead(core::Nanos now_ns) {
   if (stopping_ || phase_.closed_loop) return;
   const int64_t wanted = std::min(options_.connections_ahead, count_ - issued_);
   while (static_cast<int64_t>(idle_.size() + coming_.size()) < wanted) {
+    if (due_ < count_ && intended_ns(due_) - core::monotonic_ns() < kOpeningNs) return;
     if (options_.connections_max > 0 && closed_.empty() &&
         static_cast<int64_t>(channels_.size()) >= options_.connections_max) {
       return;
@@ -378,6 +382,8 @@ void Worker::end_phase_if_done() {
   phase_.rows->flush();
   result_.occupancy = loop_.occupancy();
   result_.clock_step_max_ns = loop_.clock_step_max_ns();
+  result_.spin_ns = loop_.spin_ns();
+  result_.scheduling = scheduling_;
   // Idle connections may still be lost: what is handed over must not change any more.
   ended_ = std::exchange(result_, {});
   on_phase_end_();

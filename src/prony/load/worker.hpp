@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "prony/core/scheduling.hpp"
 #include "prony/load/channel.hpp"
 #include "prony/load/conversations.hpp"
 #include "prony/load/deadline_heap.hpp"
@@ -33,7 +34,8 @@ struct WorkerOptions {
   const Dialect* dialect = nullptr;
   Timeouts timeouts;
   Timeline::Options timeline;
-  core::Nanos spin_ns = 0;        // before each intended instant
+  core::Nanos spin_ns = 0;        // before each intended instant; or EventLoop::kLearnSpin
+  bool prefer_thread = false;     // before the ordinary threads of this host, if we may
   int64_t connections_ahead = 0;  // idle connections kept ready while requests remain
   int64_t connections_max = 0;    // 0: no limit of ours
   std::optional<int> core;        // pin to
@@ -62,6 +64,8 @@ struct Phase {
 struct WorkerResult {
   net::EventLoop::Occupancy occupancy;  // from t_start to the end of the phase
   core::Nanos clock_step_max_ns = 0;
+  core::Nanos spin_ns = 0;  // at the end
+  core::Scheduling scheduling = core::Scheduling::kNormal;
   std::string server, prony_device;  // headers of the first answer
   int64_t connections_lost = 0;      // idle ones, closed by the server
   int64_t held_back = 0;             // requests that waited because connections_max was reached
@@ -127,6 +131,7 @@ class Worker final : private Channel::Owner {
   WorkerOptions options_;
   std::function<void()> on_phase_end_;
   net::EventLoop loop_;
+  core::Scheduling scheduling_ = core::Scheduling::kNormal;
   std::unique_ptr<LoopMeters> meters_;
   std::unique_ptr<EventParser> parser_;
   DeadlineHeap deadlines_;

@@ -7,6 +7,7 @@ namespace {
 
 // A slow reader's queue is looked at this often before the answer may end.
 constexpr core::Nanos kQueuePollNs = core::kNanosPerMilli;
+constexpr core::Nanos kPingNs = 20 * core::kNanosPerMilli;  // of an answer that is nothing else
 
 }  // namespace
 
@@ -78,6 +79,14 @@ bool Answer::end() {
   switch (request_.plan.cut) {
     case Cut::kStall:
       return false;
+    case Cut::kPings:
+      out_.put(": ping\n\n");
+      timer_.arm(core::monotonic_ns() + kPingNs);
+      return false;
+    case Cut::kBadChunk:
+      exchange_->write_raw("no chunk size\r\n");
+      exchange_->finish(false);
+      return true;
     case Cut::kClose:
     case Cut::kCloseInEvent:
       exchange_->abort();
@@ -99,10 +108,12 @@ void Answer::whole() {
     // Not a stream: of the breaks only those that a whole answer can have.
     switch (plan.cut) {
       case Cut::kStall:
+      case Cut::kPings:
         return;
       case Cut::kReset:
         exchange_->abort(true);
         return over();
+      case Cut::kBadChunk:
       case Cut::kClose:
       case Cut::kCloseInEvent:
         exchange_->abort();

@@ -369,6 +369,29 @@ const std::map<std::string, Check>& checks() {
          EXPECT_EQ(o.bad_json, 1);
          EXPECT_TRUE(o.done);
        }},
+      {"finish-error",
+       [](const Outcome& o) {
+         EXPECT_EQ(o.text, words(kTokens / 2));
+         EXPECT_EQ(o.finish_reason, "error");
+       }},
+      {"done-twice", [](const Outcome& o) { expect_whole(o); }},
+      {"early-hints", [](const Outcome& o) { expect_whole(o); }},
+      {"ping-hang",
+       [](const Outcome& o) {
+         expect_half(o);
+         EXPECT_TRUE(o.silent);
+       }},
+      {"bad-chunk",
+       [](const Outcome& o) {
+         EXPECT_EQ(o.text, words(kTokens / 2));
+         EXPECT_TRUE(o.error.has_value());
+       }},
+      {"redirect",
+       [](const Outcome& o) {
+         EXPECT_EQ(o.status, 307);
+         EXPECT_THAT(o.events, IsEmpty());
+       }},
+      {"close-first", [](const Outcome& o) { EXPECT_TRUE(o.error.has_value()); }},
       {"no-choices",
        [](const Outcome& o) {
          expect_whole(o);

@@ -81,6 +81,13 @@ void usage_with_finish(Plan& plan, const Facts&) {
 void text_with_finish(Plan& plan, const Facts&) {
   plan.finish_with_text = true;
 }
+void finish_error(Plan& plan, const Facts&) {
+  plan.tokens = std::max<int64_t>(1, plan.tokens / 2);
+  plan.finish_reason = "error";
+}
+void done_twice(Plan& plan, const Facts&) {
+  plan.done_twice = true;
+}
 void no_finish(Plan& plan, const Facts&) {
   plan.finish_event = false;
 }
@@ -134,6 +141,12 @@ void reset_mid(Plan& plan, const Facts&) {
 }
 void stall(Plan& plan, const Facts&) {
   cut(plan, Cut::kStall);
+}
+void ping_hang(Plan& plan, const Facts&) {
+  cut(plan, Cut::kPings);
+}
+void bad_chunk(Plan& plan, const Facts&) {
+  cut(plan, Cut::kBadChunk);
 }
 void no_first_token(Plan& plan, const Facts&) {
   cut(plan, Cut::kStall, true);
@@ -194,13 +207,19 @@ constexpr Fault kFaults[] = {
     {"error-field", kCut, "after half a line `error: {json}`, then the end", error_field},
     {"abort-finish", kLength | kFinish, "half of the tokens, then finish_reason abort",
      abort_finish},
+    {"finish-error", kLength | kFinish, "half of the tokens, then finish_reason error",
+     finish_error},
     {"eof-mid", kCut, "the body ends in order after half, without an end marker", eof_mid},
     {"close-mid", kCut, "the connection closes after half, the body unfinished", close_mid},
     {"close-in-event", kCut, "the connection closes in the middle of an event", close_in_event},
     {"reset-mid", kCut, "the connection is reset after half of the tokens", reset_mid},
+    {"bad-chunk", kCut | kFraming, "after half of the tokens bytes that are no HTTP chunk",
+     bad_chunk},
     {"zero-tokens", kLength | kFinish, "role, finish and end marker, but no token", zero_tokens},
     {"done-only", kRole | kLength | kFinish | kUsage, "nothing but the end marker", done_only},
     {"stall", kCut, "silence after half of the tokens", stall},
+    {"ping-hang", kCut | kPings, "after half of the tokens nothing but comments, for ever",
+     ping_hang},
     {"no-first-token", kCut | kRole, "head and role chunk, then silence", no_first_token},
     {"short-answer", kLength | kFinish | kUsage, "half of what was asked, no usage", short_answer},
     {"usage-absent", kUsage, "no usage though asked for", usage_absent},
@@ -212,6 +231,7 @@ constexpr Fault kFaults[] = {
      text_with_finish},
     {"no-finish", kFinish, "no finish_reason, only the end marker", no_finish},
     {"no-done", kDone, "no end marker: the body ends after the finish_reason", no_done},
+    {"done-twice", kDone, "the end marker twice", done_twice},
     {"no-done-hang", kDone, "no end marker, and the connection stays open", no_done_hang},
     {"pings", kPings, "comment lines before and between the tokens", pings},
     {"multi-byte", kText, "tokens of two to four bytes a character", multi_byte},

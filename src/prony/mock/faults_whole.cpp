@@ -64,6 +64,10 @@ void html(Plan& plan, int status) {
 void html_502(Plan& plan, const Facts&) {
   html(plan, 502);
 }
+void redirect(Plan& plan, const Facts&) {
+  whole(plan, 307, "");
+  plan.headers.emplace_back("Location", "/v2/chat/completions");
+}
 void html_200(Plan& plan, const Facts&) {
   html(plan, 200);
 }
@@ -85,6 +89,9 @@ void hang(Plan& plan, const Facts&) {
 
 // ---- the connection
 
+void close_first(Plan& plan, const Facts&) {
+  plan.close_unanswered = true;
+}
 void close_after(Plan& plan, const Facts&) {
   plan.after = After::kCloseSilently;
 }
@@ -112,8 +119,10 @@ constexpr Fault kFaults[] = {
     {"json-200", kStream, "200 with one JSON document instead of a stream", json_200},
     {"html-502", kStream, "a gateway's HTML page with 502", html_502},
     {"html-200", kStream, "an HTML page with 200", html_200},
+    {"redirect", kStream, "307 to another path", redirect},
     {"not-http", kStream, "the greeting of a mail server", not_http},
     {"short-body", kStream, "fewer bytes than Content-Length says, then close", short_body},
+    {"close-first", kStream | kConnection, "closes instead of answering", close_first},
     {"close-after", kConnection, "closes after each answer without a word", close_after},
     {"close-announced", kConnection, "Connection: close after each answer", close_announced},
     {"close-on-reuse", kConnection, "closes when a connection is used again", close_on_reuse},

@@ -42,6 +42,9 @@ void chunk_extensions(Plan& plan, const Facts&) {
 void chunk_trailers(Plan& plan, const Facts&) {
   plan.wire.framing = Framing::kTrailers;
 }
+void early_hints(Plan& plan, const Facts&) {
+  plan.wire.framing = Framing::kEarlyHints;
+}
 void raw_pieces(Plan& plan, const Facts&) {
   plan.wire.framing = Framing::kRawPieces;
 }
@@ -67,6 +70,7 @@ constexpr Fault kFaults[] = {
     {"split-utf8", kPieces | kText, "writes cut inside multi-byte characters", split_utf8},
     {"chunk-extensions", kFraming, "HTTP chunks with extensions", chunk_extensions},
     {"chunk-trailers", kFraming, "HTTP trailers after the last chunk", chunk_trailers},
+    {"early-hints", kFraming, "an HTTP 103 head before the head of the response", early_hints},
     {"raw-pieces", kFraming, "chunk headers and all in writes of three bytes", raw_pieces},
     {"until-close", kFraming, "no length: the body ends with the connection", until_close},
     {"http-1.0", kFraming, "an HTTP/1.0 response, until close", http_1_0},

@@ -29,7 +29,15 @@ enum class Role { kNone, kWithFirstToken, kAtOnce, kNullContent, kInEveryChunk }
 enum class Channel { kContent, kReasoning, kReasoningContent, kToolCall };
 enum class Text { kWords, kMultiByte, kSeparators, kMarkup };
 enum class Usage { kAsAsked, kNever, kAlways, kEveryChunk, kNullInChunks, kWithFinish };
-enum class Framing { kChunked, kExtensions, kTrailers, kUntilClose, kHttp10, kRawPieces };
+enum class Framing {
+  kChunked,
+  kExtensions,
+  kTrailers,
+  kUntilClose,
+  kHttp10,
+  kRawPieces,
+  kEarlyHints,  // a 103 head before the head, then chunks
+};
 
 /// What happens when `cut_at_tokens` tokens are out.
 enum class Cut {
@@ -41,7 +49,9 @@ enum class Cut {
   kClose,        // the connection closes, the body unfinished
   kCloseInEvent,
   kReset,
-  kStall,  // silence for ever
+  kBadChunk,  // what follows is no HTTP chunk
+  kStall,     // silence for ever
+  kPings,     // comments for ever
 };
 
 /// What happens to the connection after a whole answer.
@@ -88,6 +98,7 @@ struct Plan {
   bool finish_event = true;       // an event with finish_reason
   bool finish_with_text = false;  // it is the last token's
   bool done_marker = true;
+  bool done_twice = false;
   bool hold_open_after_end = false;
 
   Cut cut = Cut::kNone;

@@ -5,6 +5,7 @@
 // its own writes it, so that the disk never makes a token late. Thread safety: one thread calls.
 #pragma once
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,6 +25,9 @@ struct AnswerStamps {
 };
 
 std::string stamps_line(const AnswerStamps& stamps);
+/// The answers of a stamps file. Error: kEnvironment if it cannot be read, kInvalidArgument
+/// "PATH:LINE: ..." for a line that is none of ours.
+Result<std::vector<AnswerStamps>> read_stamps(const std::string& path);
 
 class StampsFile {
  public:

@@ -133,5 +133,32 @@ TEST(Stamps, BrokenOffAnswersAreThereToo) {
   EXPECT_EQ(lines[1]["writes"].size(), 1U + 2U);
 }
 
+TEST(Stamps, ReadBackWhatWasWritten) {
+  const std::string path = temporary_path("read");
+  const AnswerStamps first{"a\"b", 5, {{10, 0}, {20, 3}}, "crlf"}, second{"c", 7, {}, "none"};
+  ASSERT_TRUE(core::write_file_atomic(path, stamps_line(first) + stamps_line(second)).ok());
+  const auto read = read_stamps(path);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read.value().size(), 2U);
+  EXPECT_EQ(stamps_line(read.value()[0]), stamps_line(first));
+  EXPECT_EQ(stamps_line(read.value()[1]), stamps_line(second));
+}
+
+TEST(Stamps, AForeignLineIsAnErrorThatNamesIt) {
+  const std::string path = temporary_path("foreign");
+  const auto good = stamps_line({"a", 5, {{10, 1}}, "none"});
+  for (const std::string bad :
+       {"{", "[]", R"({"id":1})", R"({"id":"x"})", R"({"id":"x","t_received_ns":1.5,"writes":[]})",
+        R"({"id":"x","t_received_ns":1,"writes":{}})",
+        R"({"id":"x","t_received_ns":1,"writes":[[1]]})",
+        R"({"id":"x","t_received_ns":1,"writes":[["1",2]]})"}) {
+    ASSERT_TRUE(core::write_file_atomic(path, good + bad).ok());  // no line end behind it
+    const auto read = read_stamps(path);
+    ASSERT_FALSE(read.ok()) << bad;
+    EXPECT_THAT(read.error().message, ::testing::HasSubstr(path + ":2:")) << bad;
+  }
+  EXPECT_FALSE(read_stamps(path + ".not").ok());
+}
+
 }  // namespace
 }  // namespace prony::mock

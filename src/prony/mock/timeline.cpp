@@ -146,6 +146,7 @@ class Builder {
                         facts_.include_usage);
     if (usage) add(at_ns, StepKind::kUsage);
     if (plan_.done_marker) add(at_ns, StepKind::kDone);
+    if (plan_.done_twice) add(at_ns, StepKind::kDone);
     add(at_ns, StepKind::kEnd);
   }
 

@@ -27,6 +27,9 @@ void WireOut::head() {
     if (plan_.after == After::kCloseAnnounced) headers.emplace_back("Connection", "close");
     return exchange_->start_stream(200, headers);
   }
+  if (plan_.wire.framing == Framing::kEarlyHints) {
+    exchange_->write_raw("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");
+  }
   const bool old = plan_.wire.framing == Framing::kHttp10;
   const bool chunked = !old && plan_.wire.framing != Framing::kUntilClose;
   const bool says_close = plan_.wire.framing == Framing::kUntilClose ||
@@ -60,6 +63,7 @@ void WireOut::write(std::string_view piece) {
       return exchange_->write_raw(
           fmt::format("{:x};token=\"a;b\";n={}\r\n{}\r\n", piece.size(), piece.size(), piece));
     case Framing::kTrailers:
+    case Framing::kEarlyHints:
       return exchange_->write_raw(fmt::format("{:X}\r\n{}\r\n", piece.size(), piece));
     case Framing::kRawPieces: {
       const std::string framed = fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
@@ -82,6 +86,9 @@ void WireOut::finish() {
       return exchange_->finish(keeps());
     case Framing::kTrailers:
       exchange_->write_raw("0\r\nX-Checksum: 7\r\nContent-Type: text/plain\r\n\r\n");
+      return exchange_->finish(keeps());
+    case Framing::kEarlyHints:
+      exchange_->write_raw("0\r\n\r\n");
       return exchange_->finish(keeps());
     case Framing::kRawPieces:
       exchange_->write_raw("0\r\n");

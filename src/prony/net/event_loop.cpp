@@ -19,6 +19,7 @@
 #include "prony/core/check.hpp"
 #include "prony/net/fd_watch.hpp"
 #include "prony/net/timer_heap.hpp"
+#include "prony/net/wake_spin.hpp"
 
 namespace prony::net {
 namespace {
@@ -41,7 +42,7 @@ struct WatchCount {
 
 struct EventLoop::Impl {
   explicit Impl(const Options& options_in)
-      : options(options_in), work(io.get_executor()), wake_timer(io) {
+      : spin(options_in.spin_ns), work(io.get_executor()), wake_timer(io) {
     const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     PRONY_CHECK(fd >= 0, "timerfd_create failed: out of file descriptors");
     wake_timer.assign(fd);
@@ -71,7 +72,8 @@ struct EventLoop::Impl {
   void sleep_until(Nanos deadline_ns);
   void measure_offset();
 
-  Options options;
+  WakeSpin spin;
+  Nanos last_deadline_ns = 0;  // that was waited for
   TimerHeap timers;
   WatchCount watches;
   std::atomic<bool> stop{false};
@@ -125,6 +127,7 @@ void EventLoop::Impl::sleep_until(Nanos deadline_ns) {
                           [this](const boost::system::error_code& error) {
                             if (error) return;
                             wake_waiting = false;
+                            if (idle_since_ns != 0) spin.woke(core::monotonic_ns() - wake_at_ns);
                             wake_at_ns = 0;  // expired: to be set anew before the next sleep
                             on_wake();
                           });
@@ -137,9 +140,13 @@ void EventLoop::Impl::wait() {
   idle_since_ns = core::monotonic_ns();
   while (!stopped()) {
     const Nanos deadline_ns = timers.next_ns();
-    const Nanos spin_from_ns = deadline_ns == kNever ? kNever : deadline_ns - options.spin_ns;
+    const Nanos spin_from_ns = deadline_ns == kNever ? kNever : deadline_ns - spin.lead_ns();
     const Nanos now_ns = core::monotonic_ns();
-    if (now_ns >= deadline_ns) break;
+    if (now_ns >= deadline_ns) {
+      if (last_deadline_ns != 0) spin.gap(std::abs(deadline_ns - last_deadline_ns));
+      last_deadline_ns = deadline_ns;
+      break;
+    }
     if (now_ns < spin_from_ns) {
       sleep_until(spin_from_ns);
       if (idle_since_ns == 0) return;  // a handler ran; the wake-up timer's own comes here too
@@ -151,7 +158,7 @@ void EventLoop::Impl::wait() {
 }
 
 EventLoop::EventLoop(const Options& options) : impl_(std::make_unique<Impl>(options)) {
-  PRONY_CHECK(options.spin_ns >= 0);
+  PRONY_CHECK(options.spin_ns >= 0 || options.spin_ns == kLearnSpin);
 }
 
 EventLoop::~EventLoop() = default;
@@ -219,6 +226,14 @@ Nanos EventLoop::realtime_to_monotonic_ns() const {
 
 Nanos EventLoop::clock_step_max_ns() const {
   return impl_->clock_step_max_ns;
+}
+
+Nanos EventLoop::spin_ns() const {
+  return impl_->spin.lead_ns();
+}
+
+bool EventLoop::timer_due() const {
+  return impl_->timers.next_ns() <= core::monotonic_ns();
 }
 
 std::span<char> EventLoop::scratch() {

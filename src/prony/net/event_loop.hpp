@@ -2,8 +2,8 @@
 // include Boost). Connections and timers belong to one loop and are touched on its thread only;
 // post() is the one door for other threads. Timers fire by absolute deadline; with `spin_ns` the
 // loop polls instead of sleeping for the last stretch before a deadline, because a sleeping thread
-// wakes 50-90 us late. Thread safety: run() one thread; post(), stop() any thread; the rest loop
-// thread (or before run()).
+// wakes late (wake_spin.hpp). Thread safety: run() one thread; post(), stop() any thread; the rest
+// loop thread (or before run()).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,8 +16,9 @@ namespace prony::net {
 
 class EventLoop {
  public:
+  static constexpr core::Nanos kLearnSpin = -1;  // wake_spin.hpp
   struct Options {
-    core::Nanos spin_ns = 0;  // final spin before a timer deadline; 0: none
+    core::Nanos spin_ns = 0;  // final spin before a timer deadline; 0: none; kLearnSpin
   };
   struct Occupancy {
     core::Nanos busy_ns = 0;  // inside callbacks, polls and reads, spinning excluded
@@ -46,6 +47,11 @@ class EventLoop {
   /// Largest change of that offset between two measurements so far. Slewing by NTP moves it by at
   /// most 500 ns in a millisecond: a change of milliseconds is a step of the wall clock.
   core::Nanos clock_step_max_ns() const;
+
+  /// The final spin now: what was asked, or what was learnt so far.
+  core::Nanos spin_ns() const;
+  /// A timer is due: a handler that could go on for long should return, and will be called again.
+  bool timer_due() const;
 
   /// 64 KiB that everything on this loop reads into, so that a connection needs no buffer of its
   /// own; valid until the callback returns.

@@ -169,14 +169,15 @@ void HttpConnection::Impl::flush() {
 void HttpConnection::Impl::on_readable() {
   const auto self = shared_from_this();
   const std::span<char> buffer = loop.scratch();
-  // More than one read only while the buffer comes back full; then the loop's others have a turn.
+  // More than one read only while the buffer comes back full and nothing else is due; then the
+  // loop's others have a turn.
   for (int round = 0; round < 4; ++round) {
     const ssize_t n = receive_stamped(loop, watch.fd(), buffer, stamp);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (n <= 0) return end_of_stream(n < 0 ? errno : 0);
     receive({buffer.data(), static_cast<size_t>(n)});
-    if (closed() || static_cast<size_t>(n) < buffer.size()) return;
+    if (closed() || static_cast<size_t>(n) < buffer.size() || loop.timer_due()) return;
   }
 }
 
