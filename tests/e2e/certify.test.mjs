@@ -30,8 +30,15 @@ assert.equal(document.passed, document.counts.fail === 0);
 if (only.length === 0) {
   assert.deepEqual(new Set(document.cases.map(({ name }) => name.split('/')[0])), new Set(list.map(([, name]) => name)));
 }
+// A host that stopped for a moment fails a timing case; one that is too slow fails it again.
+const again = [...new Set(document.cases.filter(({ group, verdict }) => group === 'timing' && verdict === 'fail')
+  .map(({ name }) => name.split('/')[0]))];
+const second = new Map();
+for (const name of again) {
+  for (const one of JSON.parse((await certify('--json', '--only', name)).stdout).cases) second.set(one.name, one.verdict);
+}
 for (const { name, group, verdict, why, served, measured, error } of document.cases) {
-  if (verdict === 'pass') continue;
+  if (verdict === 'pass' || second.get(name) === 'pass') continue;
   console.log(`${verdict} ${name}: served ${served}; measured ${measured}; error ${error}; ${why}`);
   // When a thread got to run decides these, and other work had the cores.
   const excused = loaded && (group === 'timing' ? !name.endsWith('/requests') : / ms late| given up after /.test(why));

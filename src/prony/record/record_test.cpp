@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <span>
 
 #include <cmath>
 #include <filesystem>
@@ -46,7 +48,7 @@ TEST(Record, PredictionsAndEmptyRunsAreRecordsToo) {
   EXPECT_EQ(record_from_json(json, "x").value(), prediction);
 
   auto empty = sample_record(1, 1);
-  empty.metrics = summarize({}, {});
+  empty.metrics = summarize(std::span<const RequestRow>(), {});
   ASSERT_TRUE(record_text(empty).ok()) << record_text(empty).error().message;
 }
 

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include <cmath>
 
 #include "prony/record/random_rows.hpp"
@@ -135,7 +137,7 @@ TEST(RunShape, LittlesLawHoldsInALongRunAndNotInAShortOne) {
   const auto short_run = run(81);
   EXPECT_NEAR(short_run.in_flight, 30, 0.5);
   EXPECT_NEAR(short_run.discrepancy, 0.34, 0.03);
-  EXPECT_FALSE(summarize({}, {}).little.has_value());
+  EXPECT_FALSE(summarize(std::span<const RequestRow>(), {}).little.has_value());
 }
 
 TEST(SteadyWindow, WarmUpIsReportedAndOnlyCutWhenAsked) {

@@ -132,7 +132,7 @@ TEST(Summary, GivenWindowLeavesLaterRequestsOut) {
 }
 
 TEST(Summary, NoRows) {
-  const auto metrics = summarize({}, {.requested_rate_per_s = 3});
+  const auto metrics = summarize(std::span<const RequestRow>(), {.requested_rate_per_s = 3});
   EXPECT_EQ(metrics.attempted, 0);
   EXPECT_EQ(metrics.completed, 0);
   EXPECT_EQ(metrics.failed, 0);
