@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "prony/core/check.hpp"
-#include "prony/fit/student.hpp"
 #include "prony/stats/moments.hpp"
+#include "prony/stats/student_t.hpp"
 
 namespace prony::fit {
 
@@ -45,7 +45,7 @@ Result<std::vector<DecayBand>> decay_bands(std::span<const std::string> loads,
     band.band = decay_band(band.mean);
     if (band.sd) {
       const double n = static_cast<double>(band.n);
-      const double half = student_two_sided(0.95, n - 1) * *band.sd / std::sqrt(n);
+      const double half = stats::student_t_two_sided(0.95, n - 1) * *band.sd / std::sqrt(n);
       band.low95 = band.mean - half;
       band.high95 = band.mean + half;
       band.certain = decay_band(*band.low95) == band.band && decay_band(*band.high95) == band.band;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "prony/fit/student.hpp"
+#include "prony/stats/student_t.hpp"
 
 namespace prony::fit {
 namespace {
@@ -273,7 +273,7 @@ Result<Fit> fit(const Model& model, const Sample& sample, Residuals residuals) {
     out.parameters.push_back(estimate);
   }
   find_weak(svd, out);
-  const double t = degrees > 0 ? student_two_sided(kConfidence, degrees) : 0;
+  const double t = degrees > 0 ? stats::student_t_two_sided(kConfidence, degrees) : 0;
   for (auto& estimate : out.parameters) {
     if (!estimate.standard_error) continue;
     estimate.low95 = estimate.value - t * *estimate.standard_error;
@@ -314,7 +314,7 @@ Point predict(const Fit& fit, std::span<const double> x, Residuals residuals) {
   }
   const double noise =
       fit.residual_sd * (residuals == Residuals::kRelative ? std::abs(out.fitted) : 1);
-  const double t = student_two_sided(kConfidence, std::max(1.0, degrees));
+  const double t = stats::student_t_two_sided(kConfidence, std::max(1.0, degrees));
   out.confidence95 = t * std::sqrt(std::max(0.0, variance));
   out.prediction95 = t * std::sqrt(std::max(0.0, variance) + noise * noise);
   return out;

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "prony/core/rng.hpp"
-#include "prony/fit/student.hpp"
 
 namespace prony::fit {
 namespace {
@@ -71,18 +70,6 @@ TEST(Svd, EqualColumnsAreOneDirection) {
   const auto x = solve(svd, b);  // the smallest solution shares evenly
   EXPECT_NEAR(x[0], 1, 1e-12);
   EXPECT_NEAR(x[1], 1, 1e-12);
-}
-
-// Closed forms: one degree is Cauchy, two degrees t/sqrt(2 + t^2)/2, many are normal.
-TEST(Student, AgreesWithClosedForms) {
-  for (const double t : {-3.0, -0.5, 0.0, 0.1, 1.0, 7.0, 100.0}) {
-    EXPECT_NEAR(student_cdf(t, 1), 0.5 + std::atan(t) / M_PI, 1e-12);
-    EXPECT_NEAR(student_cdf(t, 2), 0.5 + t / (2 * std::sqrt(2 + t * t)), 1e-12);
-  }
-  EXPECT_NEAR(student_two_sided(0.95, 1), 12.7062047, 1e-6);
-  EXPECT_NEAR(student_two_sided(0.95, 10), 2.22813885, 1e-7);
-  EXPECT_NEAR(student_two_sided(0.99, 5), 4.03214298, 1e-7);
-  EXPECT_NEAR(student_two_sided(0.95, 1e7), 1.95996, 1e-4);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ std::optional<Interval> ratio_interval(std::span<const RatioBatch> batches, doub
   const auto estimate = ratio_estimate(batches);
   if (!estimate) return std::nullopt;
   const double t =
-      student_t_quantile(1 - (1 - confidence) / 2, static_cast<double>(batches.size() - 1));
+      student_t_two_sided(confidence, static_cast<double>(batches.size() - 1));
   const double half = t * estimate->standard_error;
   return Interval{estimate->ratio - half, estimate->ratio + half};
 }

@@ -24,10 +24,14 @@ TEST(StudentT, QuantilesOfTheTables) {
   EXPECT_NEAR(student_t_quantile(0.995, 9), 3.250, 5e-4);
   EXPECT_NEAR(student_t_quantile(0.975, 1e6), core::inverse_normal_cdf(0.975), 1e-5);
   EXPECT_EQ(student_t_quantile(0.5, 3), 0);
+  EXPECT_NEAR(student_t_two_sided(0.95, 1), 12.7062047, 1e-6);
+  EXPECT_NEAR(student_t_two_sided(0.95, 10), 2.22813885, 1e-7);
+  EXPECT_NEAR(student_t_two_sided(0.99, 5), 4.03214298, 1e-7);
+  EXPECT_NEAR(student_t_two_sided(0.95, 1e7), 1.95996, 1e-4);
 }
 
 TEST(StudentT, CdfInClosedFormAndItsInverse) {
-  for (const double t : {-30.0, -2.0, -0.3, 0.0, 0.7, 1.5, 12.0}) {
+  for (const double t : {-30.0, -3.0, -2.0, -0.5, -0.3, 0.0, 0.1, 0.7, 1.0, 1.5, 7.0, 12.0, 100.0}) {
     // One degree of freedom is the Cauchy law, two have an algebraic cdf.
     EXPECT_NEAR(student_t_cdf(t, 1), 0.5 + std::atan(t) / 3.14159265358979323846, 1e-12);
     EXPECT_NEAR(student_t_cdf(t, 2), 0.5 + t / (2 * std::sqrt(2 + t * t)), 1e-12);

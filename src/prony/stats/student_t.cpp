@@ -68,4 +68,8 @@ double student_t_quantile(double probability, double freedom) {
   return low + (high - low) / 2;
 }
 
+double student_t_two_sided(double confidence, double freedom) {
+  return student_t_quantile(1 - (1 - confidence) / 2, freedom);
+}
+
 }  // namespace prony::stats

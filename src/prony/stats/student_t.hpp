@@ -9,5 +9,7 @@ namespace prony::stats {
 double student_t_cdf(double t, double freedom);
 /// Its inverse; probability in (0, 1) (checked).
 double student_t_quantile(double probability, double freedom);
+/// The t with P(|T| <= t) = confidence, in (0, 1) (checked).
+double student_t_two_sided(double confidence, double freedom);
 
 }  // namespace prony::stats
