@@ -13,6 +13,13 @@ inline constexpr Nanos kNanosPerMicro = 1'000;
 inline constexpr Nanos kNanosPerMilli = 1'000'000;
 inline constexpr Nanos kNanosPerSecond = 1'000'000'000;
 
+constexpr double to_seconds(Nanos ns) {
+  return static_cast<double>(ns) / static_cast<double>(kNanosPerSecond);
+}
+constexpr double to_ms(Nanos ns) {
+  return static_cast<double>(ns) / static_cast<double>(kNanosPerMilli);
+}
+
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -12,10 +12,6 @@ namespace {
 
 using core::Json;
 
-double seconds(core::Nanos ns) {
-  return static_cast<double>(ns) / 1e9;
-}
-
 record::System make_system(const RunFacts& facts, const LoadResult& load) {
   const auto& endpoint = facts.endpoint;
   record::System system;
@@ -92,10 +88,10 @@ record::Workload make_workload(const RunFacts& facts) {
   if (!facts.body.extra.empty()) details["extra_body"] = facts.body.extra;
   details["num_warmups"] = options.num_warmups;
   details["threads"] = options.threads;
-  details["connect_timeout_s"] = seconds(options.timeouts.connect_ns);
-  details["first_token_timeout_s"] = seconds(options.timeouts.first_token_ns);
-  details["stall_timeout_s"] = seconds(options.timeouts.stall_ns);
-  details["total_timeout_s"] = seconds(options.timeouts.total_ns);
+  details["connect_timeout_s"] = core::to_seconds(options.timeouts.connect_ns);
+  details["first_token_timeout_s"] = core::to_seconds(options.timeouts.first_token_ns);
+  details["stall_timeout_s"] = core::to_seconds(options.timeouts.stall_ns);
+  details["total_timeout_s"] = core::to_seconds(options.timeouts.total_ns);
   if (options.drain_s > 0) details["drain_s"] = options.drain_s;
   return workload;
 }
@@ -116,7 +112,7 @@ void warn(const RunFacts& facts, const LoadResult& load, const record::Metrics& 
   for (const auto& text : facts.endpoint.warnings) validity.warnings.push_back(text);
   const bool all_sent = load.rows.size() == static_cast<int64_t>(facts.schedule.entries.size());
   const bool early = facts.options.duration_s &&
-                     seconds(load.t_end_ns - load.t_start_ns) < *facts.options.duration_s;
+                     core::to_seconds(load.t_end_ns - load.t_start_ns) < *facts.options.duration_s;
   if (facts.shape.closed_loop && all_sent && early && !facts.options.num_prompts) {
     validity.warnings.push_back(fmt::format(
         "the server answered all {} requests made ready for --duration before it was over",

@@ -12,20 +12,16 @@ namespace {
 
 using record::Status;
 
-double seconds(core::Nanos ns) {
-  return static_cast<double>(ns) / static_cast<double>(core::kNanosPerSecond);
-}
-
 std::string overdue_text(Status status, const Timeouts& timeouts) {
   switch (status) {
     case Status::kTimeoutConnect:
-      return fmt::format("no connection within {:g} s", seconds(timeouts.connect_ns));
+      return fmt::format("no connection within {:g} s", core::to_seconds(timeouts.connect_ns));
     case Status::kTimeoutTtft:
-      return fmt::format("no token within {:g} s", seconds(timeouts.first_token_ns));
+      return fmt::format("no token within {:g} s", core::to_seconds(timeouts.first_token_ns));
     case Status::kTimeoutStall:
-      return fmt::format("nothing for {:g} s", seconds(timeouts.stall_ns));
+      return fmt::format("nothing for {:g} s", core::to_seconds(timeouts.stall_ns));
     default:
-      return fmt::format("not finished within {:g} s", seconds(timeouts.total_ns));
+      return fmt::format("not finished within {:g} s", core::to_seconds(timeouts.total_ns));
   }
 }
 

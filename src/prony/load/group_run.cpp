@@ -27,10 +27,6 @@ constexpr Nanos kLead = 80 * core::kNanosPerMilli + kStartLead;
 constexpr size_t kBatchBytes = 1 << 20;
 constexpr double kLateMs = 1;  // a rank that starts later than this did not send what was meant
 
-double ms(Nanos ns) {
-  return static_cast<double>(ns) / 1e6;
-}
-
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
@@ -348,16 +344,16 @@ void GroupRun::report(record::Record& record) const {
   Json ranks = Json::array();
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     const auto& [facts, before, after] = ranks_[rank];
-    const double late_ms = ms(facts.at("start_late_ns").get<Nanos>());
+    const double late_ms = core::to_ms(facts.at("start_late_ns").get<Nanos>());
     Json json = Json::object();
     json["rank"] = rank;
     json["host"] = facts.at("host");
     json["process"] = facts.at("process");
     json["requests"] = facts.at("requests");
     json["start_late_ms"] = late_ms;
-    json["clock_offset_ms"] = ms(before.offset_ns);
-    json["clock_error_ms"] = ms(std::max(before.error_ns, after.error_ns));
-    json["clock_drift_ms"] = ms(after.offset_ns - before.offset_ns);
+    json["clock_offset_ms"] = core::to_ms(before.offset_ns);
+    json["clock_error_ms"] = core::to_ms(std::max(before.error_ns, after.error_ns));
+    json["clock_drift_ms"] = core::to_ms(after.offset_ns - before.offset_ns);
     json["steal_fraction"] = facts.at("steal_fraction");
     json["loop_busy"] = facts.at("meters").at("loop_busy");
     json["token_events"] = facts.at("meters").at("token_events");

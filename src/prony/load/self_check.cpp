@@ -16,10 +16,6 @@ using core::Json;
 /// much too early the send stamp may be. Longer ones wait for the network as well.
 constexpr int32_t kOneWriteTokens = 1024;
 
-double to_ms(core::Nanos ns) {
-  return static_cast<double>(ns) / record::kNanosPerMs;
-}
-
 double fraction(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -52,10 +48,10 @@ void add_row(const record::RequestRow& row, Shares& shares) {
   const auto intended = record::ttft_intended_ms(row);
   if (!ttft || !intended) return;
   const bool one_write = row.input_tokens_asked <= kOneWriteTokens && row.t_sent_ns;
-  const double write = one_write ? to_ms(*row.t_sent_ns - *row.t_send_ns) : 0;
+  const double write = one_write ? core::to_ms(*row.t_sent_ns - *row.t_send_ns) : 0;
   shares.ttft.add(*ttft, write);
   shares.intended.add(*intended,
-                      write + to_ms(std::max<core::Nanos>(0, row.issue_lag_ns.value_or(0))));
+                      write + core::to_ms(std::max<core::Nanos>(0, row.issue_lag_ns.value_or(0))));
 }
 
 // Gaps between the events of a request, and what of each may be ours: the stamp of a merged event
@@ -65,7 +61,7 @@ void add_gaps(const record::RequestRow& row, std::vector<double>& own, ClientShi
   if (row.status != record::Status::kOk || row.events.size() < 2) return;
   own.clear();
   for (size_t i = 1; i < row.events.size(); ++i) {
-    own.push_back(to_ms(row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns));
+    own.push_back(core::to_ms(row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns));
   }
   const auto merged = std::min(own.size(), static_cast<size_t>(row.merged_events));
   if (merged > 0) std::sort(own.begin(), own.end());
@@ -107,10 +103,10 @@ void check_counts(const ClientMeters& client, const SelfCheckLimits& limits,
         fmt::format("event loop {} was {:.0f} % busy, at most {:.0f} % allowed: use more --threads",
                     i, 100 * client.loop_busy[i], 100 * limits.loop_busy));
   }
-  if (to_ms(client.clock_step_max_ns) > limits.clock_step_ms) {
+  if (core::to_ms(client.clock_step_max_ns) > limits.clock_step_ms) {
     validity.refuse(fmt::format(
         "the wall clock was stepped by {:.3f} ms during the run, and kernel stamps come from it",
-        to_ms(client.clock_step_max_ns)));
+        core::to_ms(client.clock_step_max_ns)));
   }
   if (client.held_back > 0) {
     validity.refuse(fmt::format(
@@ -159,9 +155,9 @@ SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client
   check_shift(between, "icl_ms", limits, out.validity);
   if (at_once) {
     const auto last = client.issue_lag_ns.quantile(1.0);
-    if (last && to_ms(static_cast<core::Nanos>(*last)) > limits.share_ms) {
+    if (last && core::to_ms(static_cast<core::Nanos>(*last)) > limits.share_ms) {
       out.validity.warnings.push_back(fmt::format("sending everything at once took {:.2f} ms",
-                                                  to_ms(static_cast<core::Nanos>(*last))));
+                                                  core::to_ms(static_cast<core::Nanos>(*last))));
     }
   } else {
     check_shift(intended, "ttft_intended_ms", limits, out.validity);
@@ -192,7 +188,7 @@ SelfCheck check_client(const record::RowSource& rows, const ClientMeters& client
   json["merged_fraction"] = fraction(client.merged_events, client.token_events);
   json["unstamped_events"] = client.unstamped_events;
   json["stamp_faults"] = client.stamp_faults;
-  json["clock_step_max_ms"] = to_ms(client.clock_step_max_ns);
+  json["clock_step_max_ms"] = core::to_ms(client.clock_step_max_ns);
   json["issue_lag_ms"] = histogram_json(client.issue_lag_ns);
   json["read_lag_ms"] = histogram_json(client.read_lag_ns);
   json["ttft_share"] = shift_json(ttft);

@@ -22,10 +22,6 @@ constexpr Nanos kIdleCloseNs = 200 * core::kNanosPerMilli;
 // Long enough to be no fault of its own.
 constexpr Nanos kIdleNs = 600 * core::kNanosPerSecond;
 
-double to_ms(Nanos ns) {
-  return static_cast<double>(ns) / core::kNanosPerMilli;
-}
-
 void respond_json(net::Exchange& exchange, int status, std::string_view body) {
   exchange.respond(status, {{"Content-Type", "application/json"}}, body);
 }
@@ -151,8 +147,8 @@ Result<std::unique_ptr<MockServer>> MockServer::create(net::EventLoop& loop,
   const auto out_of_range = [](std::string_view flag, auto found, std::string_view expected) {
     return invalid_argument(fmt::format("{}: found {}, expected {}", flag, found, expected));
   };
-  if (options.ttft_ns < 0) return out_of_range("--ttft-ms", to_ms(options.ttft_ns), ">= 0");
-  if (options.itl_ns < 0) return out_of_range("--itl-ms", to_ms(options.itl_ns), ">= 0");
+  if (options.ttft_ns < 0) return out_of_range("--ttft-ms", core::to_ms(options.ttft_ns), ">= 0");
+  if (options.itl_ns < 0) return out_of_range("--itl-ms", core::to_ms(options.itl_ns), ">= 0");
   if (options.tokens.value_or(1) < 1) return out_of_range("--tokens", *options.tokens, ">= 1");
   if (options.tokens_per_chunk < 1) {
     return out_of_range("--tokens-per-chunk", options.tokens_per_chunk, ">= 1");

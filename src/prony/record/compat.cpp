@@ -10,10 +10,6 @@ namespace {
 
 using core::Nanos;
 
-double seconds(Nanos ns) {
-  return static_cast<double>(ns) / 1e9;
-}
-
 class Report {
  public:
   explicit Report(CompatTool tool) { report_.tool = tool; }
@@ -112,7 +108,7 @@ CompatReport aiperf_report(const RowSource& rows, const core::RequestSlo& goodpu
              {"std", v.sd_population()}},
             note);
   };
-  const double duration_s = begin ? seconds(*end - *begin) : 0;
+  const double duration_s = begin ? core::to_seconds(*end - *begin) : 0;
   const auto rate = [&](int64_t amount) {
     return duration_s > 0 ? static_cast<double>(amount) / duration_s : 0;
   };
@@ -181,8 +177,8 @@ CompatReport guidellm_report(const RowSource& rows) {
     input += row.prompt_tokens.value_or(row.input_tokens_asked);
     output += n;
     ttft.add(*first, 1);
-    latency.add(seconds(closed - *row.t_send_ns), 1);
-    const double all_ms = static_cast<double>(*row.t_last_token_ns - *row.t_send_ns) / kNanosPerMs;
+    latency.add(core::to_seconds(closed - *row.t_send_ns), 1);
+    const double all_ms = core::to_ms(*row.t_last_token_ns - *row.t_send_ns);
     if (n > 0) tpot.add(all_ms / n, n);
     if (n > 1) itl.add((all_ms - *first) / (n - 1), n - 1);
   });
@@ -202,7 +198,7 @@ CompatReport guidellm_report(const RowSource& rows) {
   add("time_per_output_token_ms", "ms", tpot,
       "contains TTFT: from the send to the last token / N, weighted by N (near our ntpot_ms)");
   add("request_latency", "s", latency, "to the end of the response; ours to the last token");
-  const double duration_s = begin ? seconds(*end - *begin) : 0;
+  const double duration_s = begin ? core::to_seconds(*end - *begin) : 0;
   const auto rate = [&](double amount) { return duration_s > 0 ? amount / duration_s : 0; };
   out.single("requests_per_second", "1/s", rate(static_cast<double>(count)),
              "successful requests, over the whole run; its mean over time, warm-up settings apart");

@@ -10,7 +10,7 @@ using core::Nanos;
 std::optional<double> difference_ms(const std::optional<Nanos>& end,
                                     const std::optional<Nanos>& begin) {
   if (!end || !begin) return std::nullopt;
-  return static_cast<double>(*end - *begin) / kNanosPerMs;
+  return core::to_ms(*end - *begin);
 }
 
 // Time from first to last token over a number of tokens; nullopt for less than one.
@@ -99,7 +99,7 @@ std::optional<double> ntpot_ms(const RequestRow& row) {
 void append_icl_ms(const RequestRow& row, std::vector<double>& out) {
   for (size_t i = 1; i < row.events.size(); ++i) {
     const Nanos gap = row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns;
-    out.push_back(static_cast<double>(gap) / kNanosPerMs);
+    out.push_back(core::to_ms(gap));
   }
 }
 
@@ -116,7 +116,7 @@ void append_itl_ms(const RequestRow& row, std::vector<double>& out) {
   for (size_t i = first + 1; i < row.events.size(); ++i) {
     const auto& event = row.events[i];
     if (event.tokens < 1) continue;
-    const double gap = static_cast<double>(event.t_kernel_ns - since) / kNanosPerMs;
+    const double gap = core::to_ms(event.t_kernel_ns - since);
     out.insert(out.end(), static_cast<size_t>(event.tokens), gap / event.tokens);
     since = event.t_kernel_ns;
   }

@@ -24,10 +24,6 @@ constexpr double kTrend = 0.01;        // p-value
 constexpr double kRiseMin = 0.05;      // of the wait for the first token
 constexpr double kTimeoutsMin = 0.05;  // share of attempts
 
-double seconds(Nanos ns) {
-  return static_cast<double>(ns) / 1e9;
-}
-
 double mean_of(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -72,7 +68,7 @@ Nanos RunShape::slice_begin_ns(size_t slice) const {
 }
 double RunShape::slice_s(size_t slice) const {
   const Nanos end = slice + 1 == kSlices ? window_.end_ns : slice_begin_ns(slice + 1);
-  return seconds(end - slice_begin_ns(slice));
+  return core::to_seconds(end - slice_begin_ns(slice));
 }
 
 void RunShape::add(const RequestRow& row) {
@@ -171,7 +167,7 @@ void RunShape::set_intervals(Metrics& metrics) const {
 }
 
 void RunShape::set_little(Metrics& metrics) const {
-  const double window_s = seconds(window_.end_ns - window_.begin_ns);
+  const double window_s = core::to_seconds(window_.end_ns - window_.begin_ns);
   if (sent_ == 0 || !(window_s > 0) || !(metrics.concurrency_mean.value_or(0) > 0)) return;
   LittlesLaw little;
   little.in_flight = *metrics.concurrency_mean;
@@ -213,7 +209,7 @@ void RunShape::judge_overload(Metrics& metrics) const {
   const double growth = (mean_of(all.last(third)) - mean_of(all.first(third))) / (span_s * 2 / 3);
   metrics.queue_growth = growth;
   const double rate = static_cast<double>(population_.size()) /
-                      std::max(1e-9, seconds(window_.end_ns - window_.begin_ns));
+                      std::max(1e-9, core::to_seconds(window_.end_ns - window_.begin_ns));
   const bool grows = stats::trend_p_value(all) < kTrend && growth > kGrowthMin * rate;
 
   const Nanos filled = slice_begin_ns(kSlices / kFilling);
@@ -242,8 +238,8 @@ void RunShape::set_failures(Metrics& metrics) const {
     const auto& slice = slices_[i];
     if (slice.attempted == 0) continue;
     const Nanos end = i + 1 == kSlices ? window_.end_ns : slice_begin_ns(i + 1);
-    metrics.error_slices.push_back({seconds(slice_begin_ns(i) - window_.begin_ns),
-                                    seconds(end - window_.begin_ns), slice.attempted,
+    metrics.error_slices.push_back({core::to_seconds(slice_begin_ns(i) - window_.begin_ns),
+                                    core::to_seconds(end - window_.begin_ns), slice.attempted,
                                     slice.errors});
   }
   FailureRun run, longest;
@@ -252,7 +248,7 @@ void RunShape::set_failures(Metrics& metrics) const {
       run = {};
       continue;
     }
-    const double t_s = seconds(brief.t_intended_ns - window_.begin_ns);
+    const double t_s = core::to_seconds(brief.t_intended_ns - window_.begin_ns);
     if (run.requests++ == 0) run.begin_s = t_s;
     run.end_s = t_s;
     ++run.errors[status_name(brief.status)];

@@ -20,10 +20,6 @@ using core::Nanos;
 // accepted, not a buffering proxy.
 constexpr double kBurstyTokensMin = 8;
 
-double seconds(Nanos ns) {
-  return static_cast<double>(ns) / 1e9;
-}
-
 std::optional<double> rate(double amount, std::optional<double> over_s) {
   if (!over_s || !(*over_s > 0)) return std::nullopt;
   return amount / *over_s;
@@ -42,7 +38,7 @@ void tally(TokenTally& tally, int32_t asked, const std::optional<int32_t>& got) 
 
 void append_read_lag_ms(const RequestRow& row, std::vector<double>& out) {
   for (const auto& event : row.events) {
-    out.push_back(static_cast<double>(event.t_user_ns - event.t_kernel_ns) / kNanosPerMs);
+    out.push_back(core::to_ms(event.t_user_ns - event.t_kernel_ns));
   }
 }
 
@@ -211,8 +207,8 @@ class Throughput {
     completions_ += window_.holds(row.t_last_token_ns);
   }
   void finish(Metrics& metrics) const {
-    metrics.window_s = seconds(window_.end_ns - window_.begin_ns);
-    metrics.duration_s = seconds(last_ - first_);
+    metrics.window_s = core::to_seconds(window_.end_ns - window_.begin_ns);
+    metrics.duration_s = core::to_seconds(last_ - first_);
     metrics.window_rule = window_.rule;
     metrics.request_throughput = rate(static_cast<double>(completions_), metrics.window_s);
     metrics.request_throughput_run =
@@ -239,7 +235,7 @@ class MeanRate {
   }
   std::optional<double> per_s() const {
     if (n_ < 2) return std::nullopt;
-    return rate(static_cast<double>(n_ - 1), seconds(high_ - low_));
+    return rate(static_cast<double>(n_ - 1), core::to_seconds(high_ - low_));
   }
 
  private:

@@ -12,10 +12,6 @@ namespace {
 
 using core::Nanos;
 
-double seconds(Nanos ns) {
-  return static_cast<double>(ns) / 1e9;
-}
-
 // The instants at which its parser would have seen an event with a choice in it.
 std::vector<Nanos> event_instants(const RequestRow& row) {
   std::vector<Nanos> out;
@@ -55,14 +51,14 @@ double vllm_ttft_s(const RequestRow& row) {
 double vllm_e2el_s(const RequestRow& row) {
   const auto instants = event_instants(row);
   if (instants.empty() || !row.t_send_ns) return 0;
-  return seconds(instants.back() - *row.t_send_ns);
+  return core::to_seconds(instants.back() - *row.t_send_ns);
 }
 
 std::vector<double> vllm_itl_s(const RequestRow& row) {
   const auto instants = event_instants(row);
   std::vector<double> gaps;
   for (size_t i = 1; i < instants.size(); ++i) {
-    gaps.push_back(seconds(instants[i] - instants[i - 1]));
+    gaps.push_back(core::to_seconds(instants[i] - instants[i - 1]));
   }
   return gaps;
 }
@@ -115,7 +111,7 @@ VllmMetrics vllm_metrics(const RowSource& rows, const core::RequestSlo& goodput)
     now += step;
     out.max_concurrent_requests = std::max(out.max_concurrent_requests, now);
   }
-  if (begin) out.duration_s = seconds(*end - *begin);
+  if (begin) out.duration_s = core::to_seconds(*end - *begin);
   const auto rate = [&](int64_t amount) {
     return out.duration_s > 0 ? static_cast<double>(amount) / out.duration_s : 0;
   };

@@ -35,11 +35,6 @@ const std::vector<double> kRequestBounds = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,
 const std::vector<double> kCountBounds = {1,   2,    5,    10,   20,    50,    100,   200,
                                           500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 
-constexpr double kSecond = static_cast<double>(core::kNanosPerSecond);
-double seconds(core::Nanos ns) {
-  return static_cast<double>(ns) / kSecond;
-}
-
 // A label value: backslash, quote and line feed escaped, as the text format asks.
 std::string label_value(const std::string& text) {
   std::string out;
@@ -104,13 +99,13 @@ void Metrics::on_prompt_done(int32_t prompt_tokens, int32_t cached_tokens) {
 void Metrics::on_first_token(core::Nanos since_arrival_ns) {
   const std::lock_guard lock(mutex_);
   ++generated_tokens_;
-  histograms_[kTtft].observe(seconds(since_arrival_ns));
+  histograms_[kTtft].observe(core::to_seconds(since_arrival_ns));
 }
 
 void Metrics::on_next_token(core::Nanos gap_ns) {
   const std::lock_guard lock(mutex_);
   ++generated_tokens_;
-  histograms_[kInterToken].observe(seconds(gap_ns));
+  histograms_[kInterToken].observe(core::to_seconds(gap_ns));
 }
 
 void Metrics::on_finished(const RequestTimes& times, Finish finish) {
@@ -118,16 +113,17 @@ void Metrics::on_finished(const RequestTimes& times, Finish finish) {
   ++finished_[finish_name(finish)];
   histograms_[kPromptTokens].observe(times.prompt_tokens);
   histograms_[kGenerationTokens].observe(times.output_tokens);
-  histograms_[kEndToEnd].observe(seconds(times.finished_ns - times.arrived_ns));
+  histograms_[kEndToEnd].observe(core::to_seconds(times.finished_ns - times.arrived_ns));
   if (times.scheduled_ns == 0) return;
-  histograms_[kQueue].observe(seconds(times.scheduled_ns - times.arrived_ns));
-  histograms_[kInference].observe(seconds(times.finished_ns - times.scheduled_ns));
+  histograms_[kQueue].observe(core::to_seconds(times.scheduled_ns - times.arrived_ns));
+  histograms_[kInference].observe(core::to_seconds(times.finished_ns - times.scheduled_ns));
   if (times.first_token_ns == 0) return;
   const core::Nanos decode_ns = times.last_token_ns - times.first_token_ns;
-  histograms_[kPrefill].observe(seconds(times.first_token_ns - times.scheduled_ns));
-  histograms_[kDecode].observe(seconds(decode_ns));
+  histograms_[kPrefill].observe(core::to_seconds(times.first_token_ns - times.scheduled_ns));
+  histograms_[kDecode].observe(core::to_seconds(decode_ns));
   if (times.output_tokens > 1) {
-    histograms_[kTimePerOutputToken].observe(seconds(decode_ns) / (times.output_tokens - 1));
+    histograms_[kTimePerOutputToken].observe(core::to_seconds(decode_ns) /
+                                             (times.output_tokens - 1));
   }
 }
 

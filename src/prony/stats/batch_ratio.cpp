@@ -110,8 +110,7 @@ std::optional<Interval> ratio_interval(std::span<const RatioBatch> batches, doub
   if (batches.size() < kBatchesMin) return std::nullopt;
   const auto estimate = ratio_estimate(batches);
   if (!estimate) return std::nullopt;
-  const double t =
-      student_t_two_sided(confidence, static_cast<double>(batches.size() - 1));
+  const double t = student_t_two_sided(confidence, static_cast<double>(batches.size() - 1));
   const double half = t * estimate->standard_error;
   return Interval{estimate->ratio - half, estimate->ratio + half};
 }

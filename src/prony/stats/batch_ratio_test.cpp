@@ -31,7 +31,8 @@ TEST(StudentT, QuantilesOfTheTables) {
 }
 
 TEST(StudentT, CdfInClosedFormAndItsInverse) {
-  for (const double t : {-30.0, -3.0, -2.0, -0.5, -0.3, 0.0, 0.1, 0.7, 1.0, 1.5, 7.0, 12.0, 100.0}) {
+  for (const double t :
+       {-30.0, -3.0, -2.0, -0.5, -0.3, 0.0, 0.1, 0.7, 1.0, 1.5, 7.0, 12.0, 100.0}) {
     // One degree of freedom is the Cauchy law, two have an algebraic cdf.
     EXPECT_NEAR(student_t_cdf(t, 1), 0.5 + std::atan(t) / 3.14159265358979323846, 1e-12);
     EXPECT_NEAR(student_t_cdf(t, 2), 0.5 + t / (2 * std::sqrt(2 + t * t)), 1e-12);

@@ -15,10 +15,6 @@ using M = ServerMetric;
 constexpr Nanos kSettleMax = 2 * core::kNanosPerSecond;
 constexpr Nanos kSettlePause = 50 * core::kNanosPerMilli;
 
-double ms(Nanos ns) {
-  return static_cast<double>(ns) / 1e6;
-}
-
 // Counters shown over time as rates; the others only as differences.
 bool shown_as_rate(M metric) {
   return metric == M::kPromptTokens || metric == M::kGenerationTokens || metric == M::kRequests;
@@ -151,8 +147,8 @@ Json ServerScraper::summary_json() const {
   json["scrapes"] = scrapes_;
   json["failed_scrapes"] = failed_;
   json["scrape_ms_mean"] =
-      scrapes_ == 0 ? Json() : Json(ms(took_sum_ns_) / static_cast<double>(scrapes_));
-  json["scrape_ms_max"] = ms(took_max_ns_);
+      scrapes_ == 0 ? Json() : Json(core::to_ms(took_sum_ns_) / static_cast<double>(scrapes_));
+  json["scrape_ms_max"] = core::to_ms(took_max_ns_);
   json["bad_lines"] = bad_lines_;
   return json;
 }
