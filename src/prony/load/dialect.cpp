@@ -118,6 +118,20 @@ Result<void> check_extra_body(const core::Json& extra, std::string_view flag) {
   return {};
 }
 
+void put_prompt(const BodyPrompt& prompt, core::Json& body) {
+  if (prompt.ids.empty()) {
+    body["prompt"] = prompt.text;
+  } else {
+    body["prompt"] = prompt.ids;
+  }
+}
+
+void put_sampling(const BodyOptions& options, core::Json& body) {
+  body["stream"] = true;
+  if (options.temperature) body["temperature"] = *options.temperature;
+  if (options.ignore_eos) body["ignore_eos"] = true;
+}
+
 std::string write_body(core::Json body, const BodyOptions& options) {
   body.merge_patch(options.extra);  // RFC 7396 is exactly: objects merge, null removes
   return body.dump(-1, ' ', false, core::Json::error_handler_t::replace);

@@ -119,6 +119,10 @@ std::vector<const Dialect*> dialects_of_path(std::string_view endpoint);
 /// Error: kInvalidArgument naming the flag.
 Result<void> check_extra_body(const core::Json& extra, std::string_view flag);
 
+/// What most bodies share: the prompt in "prompt", as text or as token ids; "stream", and
+/// "temperature" and "ignore_eos" where they are asked for.
+void put_prompt(const BodyPrompt& prompt, core::Json& body);
+void put_sampling(const BodyOptions& options, core::Json& body);
 /// `body` with --extra-body: its members win, objects merge, null removes (RFC 7396).
 std::string write_body(core::Json body, const BodyOptions& options);
 

@@ -127,7 +127,7 @@ void JsonEventParser::read_openai_usage(Element value, Delta& delta) {
       }
     }
   }
-  delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+  note_usage(delta);
 }
 
 std::string_view JsonEventParser::body_member(std::string_view message, std::string_view key) {

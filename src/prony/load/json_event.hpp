@@ -58,6 +58,19 @@ class JsonEventParser : public EventParser {
   /// A string or null into `into`; false, and broken, if it is anything else.
   static bool text(Element value, std::string_view& into, Delta& delta, std::string_view why);
   static std::string_view string_or_empty(Element value);
+  /// A boolean into `into`; false, and broken, if it is anything else.
+  static bool flag(Element value, bool& into, Delta& delta, std::string_view why) {
+    return value.get(into) == simdjson::SUCCESS || broken(delta, why);
+  }
+  /// The member "index", the number of an answer: there must be one answer a request, number 0.
+  static bool only_answer(Element index, Delta& delta) {
+    return count_or_none(index) <= 0 ||
+           broken(delta, "an answer other than 0, expected one answer a request");
+  }
+  /// All counts of the event are read.
+  static void note_usage(Delta& delta) {
+    delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+  }
   /// Counts come as integers; some gateways write 5.0. Anything else says nothing: -1.
   static int32_t count_or_none(Element value);
 

@@ -9,11 +9,7 @@ class LightLlmParser final : public TokenEventParser {
  private:
   bool read_member(std::string_view key, Element value, Delta& delta) override {
     if (key == "finished") {
-      bool finished = false;
-      if (value.get(finished) != simdjson::SUCCESS) {
-        return broken(delta, "finished is neither true nor false");
-      }
-      delta.ended = finished;
+      return flag(value, delta.ended, delta, "finished is neither true nor false");
     } else if (key == "finish_reason") {
       delta.finish_reason = string_or_empty(value);
     } else {

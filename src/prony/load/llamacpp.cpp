@@ -16,12 +16,7 @@ class LlamaCppParser final : public JsonEventParser {
         simdjson::dom::array ids;
         if (value.get(ids) == simdjson::SUCCESS) delta.token_ids = static_cast<int32_t>(ids.size());
       } else if (key == "stop") {
-        bool stop = false;
-        if (value.get(stop) != simdjson::SUCCESS) {
-          broken(delta, "stop is neither true nor false");
-          return;
-        }
-        delta.ended = stop;
+        if (!flag(value, delta.ended, delta, "stop is neither true nor false")) return;
       } else if (key == "stop_type") {
         if (const auto type = string_or_empty(value); type != "none") delta.finish_reason = type;
       } else if (key.starts_with("stopped_")) {  // before stop_type: stopped_eos, stopped_limit, ..
@@ -39,16 +34,13 @@ class LlamaCppParser final : public JsonEventParser {
           delta.usage.cached_tokens = count_or_none(value["cache_n"].value());
         }
       } else if (key == "index") {
-        if (count_or_none(value) > 0) {
-          broken(delta, "an answer other than 0, expected one answer a request");
-          return;
-        }
+        if (!only_answer(value, delta)) return;
       } else {
         other(key, value);
       }
     }
     if (!delta.ended) delta.finish_reason = {};
-    delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+    note_usage(delta);
   }
 };
 
@@ -77,15 +69,9 @@ class LlamaCpp final : public Dialect {
   std::string body(const BodyPrompt& prompt, const BodyOptions& options) const override {
     core::Json body = core::Json::object();
     body["model"] = options.model;
-    if (prompt.ids.empty()) {
-      body["prompt"] = prompt.text;
-    } else {
-      body["prompt"] = prompt.ids;
-    }
+    put_prompt(prompt, body);
     body["n_predict"] = prompt.output_tokens;
-    body["stream"] = true;
-    if (options.temperature) body["temperature"] = *options.temperature;
-    if (options.ignore_eos) body["ignore_eos"] = true;
+    put_sampling(options, body);
     return write_body(std::move(body), options);
   }
 

@@ -21,12 +21,7 @@ class OllamaParser final : public JsonEventParser {
       } else if (key == "thinking") {
         if (!text(value, delta.reasoning, delta, "thinking is not text")) return;
       } else if (key == "done") {
-        bool done = false;
-        if (value.get(done) != simdjson::SUCCESS) {
-          broken(delta, "done is neither true nor false");
-          return;
-        }
-        delta.ended = done;
+        if (!flag(value, delta.ended, delta, "done is neither true nor false")) return;
       } else if (key == "done_reason") {
         delta.finish_reason = string_or_empty(value);
       } else if (key == "eval_count") {
@@ -37,7 +32,7 @@ class OllamaParser final : public JsonEventParser {
         other(key, value);
       }
     }
-    delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+    note_usage(delta);
   }
 };
 

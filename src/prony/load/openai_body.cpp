@@ -5,9 +5,7 @@ namespace prony::load {
 std::string finish_openai_body(core::Json body, const BodyPrompt& prompt,
                                const BodyOptions& options) {
   body["max_tokens"] = prompt.output_tokens;
-  body["stream"] = true;
-  if (options.temperature) body["temperature"] = *options.temperature;
-  if (options.ignore_eos) body["ignore_eos"] = true;
+  put_sampling(options, body);
   if (options.usage != UsageRequest::kNone) {
     body["stream_options"]["include_usage"] = true;
     if (options.usage == UsageRequest::kContinuous) {

@@ -45,11 +45,7 @@ class OpenAiCompletions final : public Dialect {
   std::string body(const BodyPrompt& prompt, const BodyOptions& options) const override {
     core::Json body = core::Json::object();
     body["model"] = options.model;
-    if (prompt.ids.empty()) {
-      body["prompt"] = prompt.text;
-    } else {
-      body["prompt"] = prompt.ids;
-    }
+    put_prompt(prompt, body);
     return finish_openai_body(std::move(body), prompt, options);
   }
 

@@ -21,10 +21,7 @@ class SglangParser final : public JsonEventParser {
       } else if (key == "meta_info") {
         if (!read_meta(value, delta)) return;
       } else if (key == "index") {
-        if (count_or_none(value) > 0) {
-          broken(delta, "an answer other than 0, expected one answer a request");
-          return;
-        }
+        if (!only_answer(value, delta)) return;
       } else {
         other(key, value);
       }
@@ -58,7 +55,7 @@ class SglangParser final : public JsonEventParser {
         delta.usage.reasoning_tokens = count_or_none(field);
       }
     }
-    delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+    note_usage(delta);
     return true;
   }
 

@@ -13,7 +13,7 @@ void TokenEventParser::read(Object event, StreamMemory& memory, Delta& delta) {
       return;
     }
   }
-  delta.has_usage = delta.usage.completion_tokens >= 0 || delta.usage.prompt_tokens >= 0;
+  note_usage(delta);
   end_event(memory, delta);
 }
 

@@ -23,22 +23,12 @@ class TrtLlmParser final : public OpenAiChunkParser {
 class TrtLlm final : public Dialect {
  public:
   const DialectInfo& info() const override {
-    static constexpr DialectInfo kInfo{
-        .name = "trtllm",
-        .aliases = "trtllm-serve",
-        .path = "/v1/completions",
-        .form = {},
-        .text = "pieces",
-        .end = "`finish_reason` or `[DONE]`",
-        .counts = "at the end; in every event where the server can",
-        .takes_token_ids = true,
-        .continuous_usage = true,
-        .channels = false,
-        .names_model = true,
-        .ignores_eos = true,
-        .identity = "",
-        .identity_members = "",
-    };
+    static const DialectInfo kInfo = [] {
+      DialectInfo info = openai_completions().info();
+      info.name = "trtllm";
+      info.aliases = "trtllm-serve";
+      return info;
+    }();
     return kInfo;
   }
 

@@ -69,9 +69,7 @@ class VllmGenerate final : public Dialect {
     core::Json body = core::Json::object();
     body["prompt"] = prompt.text;
     body["max_tokens"] = prompt.output_tokens;
-    body["stream"] = true;
-    if (options.temperature) body["temperature"] = *options.temperature;
-    if (options.ignore_eos) body["ignore_eos"] = true;
+    put_sampling(options, body);
     return write_body(std::move(body), options);
   }
 
