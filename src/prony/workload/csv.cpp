@@ -119,6 +119,16 @@ Result<void> CsvReader::split(std::string_view line) {
   }
 }
 
+Result<std::vector<size_t>> CsvReader::columns(std::span<const std::string_view> names) const {
+  std::vector<size_t> places;
+  for (const auto name : names) {
+    const auto place = column(name);
+    if (!place) return place.error();
+    places.push_back(*place);
+  }
+  return places;
+}
+
 Result<bool> CsvReader::next() {
   std::string_view line;
   if (!take_line(line)) return false;

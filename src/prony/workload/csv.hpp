@@ -4,6 +4,7 @@
 // Source: RFC 4180, without multi-line fields. Thread safety: none.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ class CsvReader {
   /// Place of the column called `name`, case and surrounding spaces aside.
   /// Error: kInvalidArgument, naming the columns found, if it is missing or there twice.
   Result<size_t> column(std::string_view name) const;
+  /// Places of several, in the order of `names`.
+  Result<std::vector<size_t>> columns(std::span<const std::string_view> names) const;
 
   /// Reads the next row; false at the end. Error: kInvalidArgument if the number of fields differs
   /// from the header's or a quote is left open.

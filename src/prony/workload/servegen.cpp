@@ -33,13 +33,9 @@ class Table {
                               std::span<const std::string_view> names) {
     auto reader = CsvReader::create(content, path);
     if (!reader) return reader.error();
-    Table table(std::move(reader).value());
-    for (const auto name : names) {
-      const auto column = table.reader_.column(name);
-      if (!column) return column.error();
-      table.columns_.push_back(*column);
-    }
-    return table;
+    auto columns = reader->columns(names);
+    if (!columns) return columns.error();
+    return Table(std::move(reader).value(), std::move(columns).value());
   }
   Result<bool> next() { return reader_.next(); }
   std::string_view text(size_t i) const { return reader_.field(columns_[i]); }
@@ -53,7 +49,8 @@ class Table {
   }
 
  private:
-  explicit Table(CsvReader reader) : reader_(std::move(reader)) {}
+  Table(CsvReader reader, std::vector<size_t> columns)
+      : reader_(std::move(reader)), columns_(std::move(columns)) {}
   CsvReader reader_;
   std::vector<size_t> columns_;
 };

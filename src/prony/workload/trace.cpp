@@ -61,24 +61,20 @@ Result<Trace> read_azure_trace(const std::string& path) {
 Result<Trace> parse_azure_trace(std::string_view content, const std::string& path) {
   auto reader = CsvReader::create(content, path);
   if (!reader) return reader.error();
-  size_t columns[3];
   constexpr std::string_view kNames[] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    auto column = reader->column(kNames[i]);
-    if (!column) return column.error();
-    columns[i] = *column;
-  }
+  const auto columns = reader->columns(kNames);
+  if (!columns) return columns.error();
 
   Trace trace;
   while (true) {
     const auto more = reader->next();
     if (!more) return more.error();
     if (!*more) break;
-    const auto t_ns = parse_timestamp_ns(reader->field(columns[0]));
-    if (!t_ns) return reader->unexpected(columns[0], "a time like 2023-11-16 18:15:46.6805900");
-    const auto input = reader->positive_integer(columns[1]);
+    const auto t_ns = parse_timestamp_ns(reader->field(columns->at(0)));
+    if (!t_ns) return reader->unexpected(columns->at(0), "a time like 2023-11-16 18:15:46.6805900");
+    const auto input = reader->positive_integer(columns->at(1));
     if (!input) return input.error();
-    const auto output = reader->positive_integer(columns[2]);
+    const auto output = reader->positive_integer(columns->at(2));
     if (!output) return output.error();
     trace.rows.push_back({*t_ns, *input, *output});
   }

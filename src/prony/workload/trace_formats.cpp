@@ -87,23 +87,19 @@ Result<Trace> parse_mooncake_trace(std::string_view content, const std::string& 
 Result<Trace> parse_burstgpt_trace(std::string_view content, const std::string& path) {
   auto reader = CsvReader::create(content, path);
   if (!reader) return reader.error();
-  size_t columns[3];
   constexpr std::string_view kNames[] = {"Timestamp", "Request tokens", "Response tokens"};
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    auto column = reader->column(kNames[i]);
-    if (!column) return column.error();
-    columns[i] = *column;
-  }
+  const auto columns = reader->columns(kNames);
+  if (!columns) return columns.error();
   Trace trace;
   while (true) {
     const auto more = reader->next();
     if (!more) return more.error();
     if (!*more) break;
-    const auto t_ns = parse_decimal_ns(reader->field(columns[0]), 1'000'000'000);
-    if (!t_ns) return reader->unexpected(columns[0], "seconds >= 0");
-    const auto input = reader->integer(columns[1]);
+    const auto t_ns = parse_decimal_ns(reader->field(columns->at(0)), 1'000'000'000);
+    if (!t_ns) return reader->unexpected(columns->at(0), "seconds >= 0");
+    const auto input = reader->integer(columns->at(1));
     if (!input) return input.error();
-    const auto output = reader->integer(columns[2]);
+    const auto output = reader->integer(columns->at(2));
     if (!output) return output.error();
     if (*input == 0 || *output == 0) {
       ++trace.skipped_rows;
