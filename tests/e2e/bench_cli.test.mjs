@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run, startServer } from './process.mjs';
+import { run, runCases, startServer } from './process.mjs';
 
 process.setMaxListeners(100);
 const prony = path.resolve(process.argv[2]);
@@ -193,14 +193,5 @@ const tests = {
   },
 };
 
-const names = process.argv.length > 3 ? process.argv.slice(3) : Object.keys(tests);
-for (const name of names) {
-  try {
-    await tests[name]();
-    console.log(`ok   ${name}`);
-  } catch (error) {
-    console.log(`FAIL ${name}: ${error.stack}`);
-    process.exitCode = 1;
-  }
-}
+await runCases(Object.keys(tests), (name) => tests[name]());
 await Promise.all([mock.stop(), slow.stop(), failing.stop()]);

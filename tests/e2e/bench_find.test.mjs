@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run, startServer } from './process.mjs';
+import { run, runCases, startServer } from './process.mjs';
 
 const prony = path.resolve(process.argv[2]);
 const scratch = mkdtempSync(path.join(tmpdir(), 'prony-find-'));
@@ -91,15 +91,6 @@ const tests = {
   },
 };
 
-const names = process.argv.length > 3 ? process.argv.slice(3) : Object.keys(tests);
-for (const name of names) {
-  try {
-    await tests[name]();
-    console.log(`ok ${name}`);
-  } catch (error) {
-    console.error(`FAILED ${name}: ${error.stack}`);
-    process.exit(1);
-  }
-}
+await runCases(Object.keys(tests), (name) => tests[name]());
 await server.stop();
-process.exit(0);
+process.exit();

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run, startServer } from './process.mjs';
+import { run, runCases, startServer } from './process.mjs';
 
 process.setMaxListeners(100);
 const prony = path.resolve(process.argv[2]);
@@ -178,15 +178,6 @@ const tests = {
   },
 };
 
-const names = process.argv.length > 3 ? process.argv.slice(3) : Object.keys(tests);
-for (const name of names) {
-  try {
-    await tests[name]();
-    console.log(`ok ${name}`);
-  } catch (error) {
-    console.error(`FAILED ${name}: ${error.stack}`);
-    process.exit(1);
-  }
-}
+await runCases(Object.keys(tests), (name) => tests[name]());
 await mock.stop();
-process.exit(0);
+process.exit();

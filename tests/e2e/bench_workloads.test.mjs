@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { run, startServer } from './process.mjs';
+import { run, runCases, startServer } from './process.mjs';
 
 const prony = path.resolve(process.argv[2]);
 const scratch = mkdtempSync(path.join(tmpdir(), 'prony-workloads-'));
@@ -115,14 +115,5 @@ const tests = {
   },
 };
 
-const names = process.argv.length > 3 ? process.argv.slice(3) : Object.keys(tests);
-for (const name of names) {
-  try {
-    await tests[name]();
-    console.log(`ok   ${name}`);
-  } catch (error) {
-    console.log(`FAIL ${name}: ${error.stack}`);
-    process.exitCode = 1;
-  }
-}
+await runCases(Object.keys(tests), (name) => tests[name]());
 await mock.stop();

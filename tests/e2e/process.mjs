@@ -50,3 +50,18 @@ export function run(program, args, { timeoutMs = 120_000, env = process.env, cwd
     resolve({ code: code ?? signal, stdout, stderr });
   }));
 }
+
+/** Runs check(name) for the cases named on the command line, or all of `names`; a failed one is shown,
+ *  makes the exit code 1, and keeps no other from running. */
+export async function runCases(names, check) {
+  const chosen = process.argv.slice(3);
+  for (const name of chosen.length > 0 ? chosen : names) {
+    try {
+      await check(name);
+      console.log(`ok   ${name}`);
+    } catch (error) {
+      console.log(`FAIL ${name}: ${error.stack}`);
+      process.exitCode = 1;
+    }
+  }
+}
