@@ -13,6 +13,7 @@
 #include "prony/load/bench.hpp"
 #include "prony/load/driver.hpp"
 #include "prony/load/message_writer.hpp"
+#include "prony/load/outcome_testing.hpp"
 #include "prony/load/test_server.hpp"
 #include "prony/record/rows_file.hpp"
 
@@ -74,17 +75,6 @@ struct Server {
   TestServer server;
 };
 
-// What came back, with the rows at hand.
-struct Outcome {
-  explicit Outcome(const LoadResult& result)
-      : rows(record::all_rows(result.rows)),
-        t_start_ns(result.t_start_ns),
-        interrupted(result.interrupted) {}
-  std::vector<record::RequestRow> rows;
-  Nanos t_start_ns;
-  bool interrupted;
-};
-
 struct Rig {
   explicit Rig(const TestServer& server) {
     endpoint.origin = server.origin();
@@ -119,12 +109,6 @@ struct Rig {
   Driver::Options options;
   std::atomic<bool> interrupt{false};
 };
-
-std::map<Status, int> by_status(const Outcome& result) {
-  std::map<Status, int> counts;
-  for (const auto& row : result.rows) ++counts[row.status];
-  return counts;
-}
 
 TEST(Conversations, LaterTurnsQuoteTheAnswersAndWaitForThem) {
   for (const int threads : {1, 2}) {

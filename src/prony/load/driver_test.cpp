@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "prony/load/outcome_testing.hpp"
 #include "prony/load/test_server.hpp"
 
 namespace prony::load {
@@ -30,22 +31,6 @@ std::vector<workload::ScheduleEntry> schedule(int64_t count, Nanos gap_ns) {
   }
   return entries;
 }
-
-// What came back, with the rows at hand.
-struct Outcome {
-  explicit Outcome(LoadResult result)
-      : rows(record::all_rows(result.rows)),
-        client(std::move(result.client)),
-        t_start_ns(result.t_start_ns),
-        t_end_ns(result.t_end_ns),
-        interrupted(result.interrupted),
-        server(std::move(result.server)) {}
-  std::vector<record::RequestRow> rows;
-  ClientMeters client;
-  Nanos t_start_ns, t_end_ns;
-  bool interrupted;
-  std::string server;
-};
 
 // A driver on `address` with what tests vary.
 struct Rig {
@@ -82,12 +67,6 @@ struct Rig {
   Driver::Options options;
   std::atomic<bool> interrupt{false};
 };
-
-std::map<Status, int> by_status(const Outcome& result) {
-  std::map<Status, int> counts;
-  for (const auto& row : result.rows) ++counts[row.status];
-  return counts;
-}
 
 TEST(Driver, OpenLoopKeepsTheScheduleAndTheTiming) {
   TestServer server([](TestServer& self, const net::HttpRequest& request,
