@@ -141,11 +141,11 @@ void Forward::prepare(std::span<const ForwardRow> rows) {
 
 void Forward::embed(std::span<const ForwardRow> rows) {
   float* target = hidden_;
+  const auto factor = static_cast<float>(core::math::sqrt(static_cast<double>(spec_.hidden)));
   for (const ForwardRow& row : rows) {
     for (const int32_t token : row.tokens) {
       model_->embed(token, target);
       if (spec_.scaled_embedding) {
-        const auto factor = static_cast<float>(core::math::sqrt(static_cast<double>(spec_.hidden)));
         for (int32_t i = 0; i < spec_.hidden; ++i) target[i] *= factor;
       }
       target += hidden_stride_;

@@ -32,7 +32,7 @@ class PreTokenizer {
   virtual void apply(std::vector<std::string>& words, const PieceContext& context) const = 0;
 };
 
-/// NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip, Sequence; null gives null.
+/// NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; null gives null.
 /// Error: kInvalidArgument, "NAME: normalizer 'X': ...".
 Result<std::unique_ptr<const Normalizer>> read_normalizer(const core::Json& json,
                                                           std::string_view name);
