@@ -25,7 +25,7 @@ struct Expect {
   bool one_at_a_time = false;                                // so that a connection is used again
   int gap_ms = 0;                                            // between the arrivals; 0: all at once
   int retries = 0;                                           // -1: any number
-  int bursty = 0;                                            // flagged as buffered: 1; -1: perhaps
+  bool bursty = false;                                       // flagged as buffered
   bool thinking = false;  // the first output comes after the first token
   double late_ms = 0.5;   // the median arrival may lie so long after its write
 };

@@ -196,7 +196,7 @@ TEST(Judge, LateArrivals) {
 }
 
 TEST(Judge, BufferedStreamsAndReasoning) {
-  const FaultCase giant{"giant", "", {.bursty = 1}};
+  const FaultCase giant{"giant", "", {.bursty = true}};
   EXPECT_THAT(why(giant, session_of()), HasSubstr("flagged 0 streams as buffered, expected 6"));
   const FaultCase thinks{"reasoning", "", {.thinking = true}};
   EXPECT_THAT(why(thinks, session_of()), HasSubstr("first output is not later"));

@@ -47,10 +47,6 @@ int64_t tokens_of(const mock::AnswerStamps& stamps) {
                          [](int64_t sum, const auto& write) { return sum + write.second; });
 }
 
-double to_ms(core::Nanos ns) {
-  return static_cast<double>(ns) / core::kNanosPerMilli;
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return stats::quantile_linear(values, 0.5);
@@ -136,9 +132,9 @@ void judge_tokens(const Expect& expect, const Session& session, Verdict& verdict
                     metrics.itl_ms.n.value_or(0), gaps));
   }
   const int64_t ok = metrics.completed.value_or(0);
-  if (expect.bursty >= 0 && metrics.bursty_streams != expect.bursty * ok) {
+  if (metrics.bursty_streams != (expect.bursty ? ok : 0)) {
     verdict.fail(fmt::format("flagged {} streams as buffered, expected {}", metrics.bursty_streams,
-                             expect.bursty * ok));
+                             expect.bursty ? ok : 0));
   }
 }
 
@@ -169,7 +165,7 @@ void judge_timeouts(const Session& session, Verdict& verdict) {
       continue;
     }
     const core::Nanos from = ttft ? *row.t_send_ns : row.t_last_token_ns.value_or(*row.t_send_ns);
-    const double waited = to_ms(*row.t_close_ns - from);
+    const double waited = core::to_ms(*row.t_close_ns - from);
     const double limit = ttft ? kFirstTokenTimeoutMs : kStallTimeoutMs;
     if (waited < limit - 1 || waited > limit + kTimeoutGraceMs) {
       verdict.fail(fmt::format("given up after {:.0f} ms, expected {:.0f} ms", waited, limit));
@@ -192,19 +188,19 @@ Arrivals join(const Session& session) {
     ++matched;
     const auto writes = token_writes(*at->second);
     if (writes.empty() || row.events.empty()) continue;
-    arrivals.first.push_back(to_ms(row.events.front().t_kernel_ns - writes.front()));
+    arrivals.first.push_back(core::to_ms(row.events.front().t_kernel_ns - writes.front()));
     // Of a failed request the client may have got less than was written.
     if (row.status == Status::kOk) {
-      arrivals.last.push_back(to_ms(row.events.back().t_kernel_ns - writes.back()));
+      arrivals.last.push_back(core::to_ms(row.events.back().t_kernel_ns - writes.back()));
     }
     if (writes.size() != row.events.size()) {
       ++arrivals.miscounted;
       continue;
     }
     for (size_t i = 1; i < writes.size(); ++i) {
-      arrivals.served_gaps.push_back(to_ms(writes[i] - writes[i - 1]));
+      arrivals.served_gaps.push_back(core::to_ms(writes[i] - writes[i - 1]));
       arrivals.read_gaps.push_back(
-          to_ms(row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns));
+          core::to_ms(row.events[i].t_kernel_ns - row.events[i - 1].t_kernel_ns));
     }
   }
   arrivals.unmatched += static_cast<int64_t>(served.size() - matched);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "prony/certify/parse_speed.hpp"
 #include "prony/core/system.hpp"
@@ -24,10 +26,6 @@ double mean(const std::vector<double>& values) {
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : stats::quantile_linear(values, q);
-}
-
-double to_ms(core::Nanos ns) {
-  return static_cast<double>(ns) / core::kNanosPerMilli;
 }
 
 std::vector<std::string> timed(int ttft_ms, int itl_ms) {
@@ -119,7 +117,7 @@ Result<Verdicts> send_lag(const TimingCase& timing, const Host& host) {
   core::Nanos first_intended = INT64_MAX, last_intended = 0, first_sent = 0, last_sent = 0;
   for (const auto& row : session.rows) {
     if (!row.t_send_ns) continue;
-    lags.push_back(to_ms(*row.t_send_ns - row.t_intended_ns));
+    lags.push_back(core::to_ms(*row.t_send_ns - row.t_intended_ns));
     if (row.t_intended_ns < first_intended) {
       first_intended = row.t_intended_ns;
       first_sent = *row.t_send_ns;
@@ -140,24 +138,38 @@ Result<Verdicts> send_lag(const TimingCase& timing, const Host& host) {
   const double off = (static_cast<double>(last_sent - first_sent) - drawn) / drawn;
   auto& schedule = figures.add("schedule", 100 * off, 0.1, "%");
   schedule.served = fmt::format("drawn {:.4f} s", drawn / 1e9);
-  schedule.measured = fmt::format("sent in {:.4f} s", to_ms(last_sent - first_sent) / 1e3);
+  schedule.measured = fmt::format("sent in {:.4f} s", core::to_ms(last_sent - first_sent) / 1e3);
+  return figures.take();
+}
+
+// Plays a case and joins both sides. All are held to every request, those with a limit to the
+// arrival of first tokens too; `judge` adds what else the case is for.
+template <class Judge>
+Result<Verdicts> judged(const TimingCase& timing, const Host& host,
+                        std::vector<std::string> mock_arguments, const load::BenchOptions& options,
+                        std::optional<double> first_token_limit_ms, const Judge& judge) {
+  const auto played = play(host, std::move(mock_arguments), options);
+  if (!played) return played.error();
+  const Session& session = played.value().session;
+  const auto joined = join(session);
+  if (first_token_limit_ms && joined.first.empty()) {
+    return failed(fmt::format("{}: no token came", timing.name));
+  }
+  Figures figures(timing);
+  add_completed(figures, session, joined);
+  if (first_token_limit_ms) add_first_token(figures, joined, *first_token_limit_ms);
+  judge(figures, played.value(), joined);
   return figures.take();
 }
 
 Result<Verdicts> streams(const TimingCase& timing, const Host& host,
                          const load::BenchOptions& options, double first_token_limit_ms) {
-  const auto played = play(host, timed(50, 10), options);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  const auto joined = join(session);
-  if (joined.first.empty()) return failed(fmt::format("{}: no token came", timing.name));
-  Figures figures(timing);
-  add_completed(figures, session, joined);
-  add_first_token(figures, joined, first_token_limit_ms);
-  add_gaps(figures, joined, 0.5);
-  add_merged(figures, session, joined, 10);
-  add_busy(figures, session);
-  return figures.take();
+  return judged(timing, host, timed(50, 10), options, first_token_limit_ms,
+                [](Figures& figures, const Played& played, const Arrivals& joined) {
+                  add_gaps(figures, joined, 0.5);
+                  add_merged(figures, played.session, joined, 10);
+                  add_busy(figures, played.session);
+                });
 }
 
 Result<Verdicts> streams_100(const TimingCase& timing, const Host& host) {
@@ -183,107 +195,88 @@ Result<Verdicts> live_10000(const TimingCase& timing, const Host& host) {
   }
   auto streams_live = arrivals(4000, kStreams, 40);
   streams_live.preconnect = kStreams;  // handshakes are not what is judged here
-  const auto played = play(host, timed(200, 100), streams_live);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  const auto joined = join(session);
-  if (joined.first.empty()) return failed(fmt::format("{}: no token came", timing.name));
-  Figures figures(timing);
-  add_completed(figures, session, joined);
-  add_first_token(figures, joined, 1);
-  add_gaps(figures, joined, 0.5);
-  add_merged(figures, session, joined, 100);
-  const auto live = session.run.record.metrics.concurrency_max.value_or(0);
-  // At the rate of the arrivals a few are over before the last begin.
-  auto& streams =
-      figures.add("live", static_cast<double>(kStreams - live), kStreams / 20.0, "streams");
-  streams.served = fmt::format("{} at once", most_in_flight(session.served));
-  streams.measured = fmt::format("{} at once", live);
-  const auto& result = played.value();
-  if (result.resident_before_bytes && result.resident_most_bytes) {
-    const double each =
-        static_cast<double>(*result.resident_most_bytes - *result.resident_before_bytes) /
-        kStreams / 1024;
-    auto& memory = figures.add("memory", each, 16, "KiB");
-    memory.measured = "resident, a stream";
-  }
-  return figures.take();
+  return judged(timing, host, timed(200, 100), streams_live, 1,
+                [](Figures& figures, const Played& played, const Arrivals& joined) {
+                  const Session& session = played.session;
+                  add_gaps(figures, joined, 0.5);
+                  add_merged(figures, session, joined, 100);
+                  const auto live = session.run.record.metrics.concurrency_max.value_or(0);
+                  // At the rate of the arrivals a few are over before the last begin.
+                  auto& streams = figures.add("live", static_cast<double>(kStreams - live),
+                                              kStreams / 20.0, "streams");
+                  streams.served = fmt::format("{} at once", most_in_flight(session.served));
+                  streams.measured = fmt::format("{} at once", live);
+                  if (!played.resident_before_bytes || !played.resident_most_bytes) return;
+                  const double each = static_cast<double>(*played.resident_most_bytes -
+                                                          *played.resident_before_bytes) /
+                                      kStreams / 1024;
+                  auto& memory = figures.add("memory", each, 16, "KiB");
+                  memory.measured = "resident, a stream";
+                });
 }
 
 Result<Verdicts> concurrency(const TimingCase& timing, const Host& host) {
   auto options = quick_run(900, 10);
   options.max_concurrency = 300;
-  const auto played = play(host, timed(50, 5), options);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  Figures figures(timing);
-  add_completed(figures, session, join(session));
-  const auto most = most_in_flight(session.served);
-  auto& verdict = figures.add("in-flight", static_cast<double>(most - 300), 0, "requests");
-  verdict.served = fmt::format("{} at once", most);
-  verdict.measured = "asked for 300";
-  return figures.take();
+  return judged(timing, host, timed(50, 5), options, std::nullopt,
+                [](Figures& figures, const Played& played, const Arrivals&) {
+                  const auto most = most_in_flight(played.session.served);
+                  auto& verdict =
+                      figures.add("in-flight", static_cast<double>(most - 300), 0, "requests");
+                  verdict.served = fmt::format("{} at once", most);
+                  verdict.measured = "asked for 300";
+                });
 }
 
 Result<Verdicts> cap(const TimingCase& timing, const Host& host) {
   auto options = arrivals(400, 400, 1);
   options.max_concurrency = 10;  // of 50 ms each: 200 requests/s at most
-  const auto played = play(host, timed(50, 0), options);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  const auto joined = join(session);
-  Figures figures(timing);
-  add_completed(figures, session, joined);
-  const auto most = most_in_flight(session.served);
-  auto& places =
-      figures.add("in-flight", static_cast<double>(std::max<int64_t>(0, most - 10)), 0, "requests");
-  places.served = fmt::format("{} at once", most);
-  places.measured = "asked for 10";
-  // The wait for a place is in the latency from the intention, and not in that from the send.
-  const auto& metrics = session.run.record.metrics;
-  const double sent = metrics.ttft_ms.p50.value_or(0);
-  const double intended = metrics.ttft_intended_ms.p50.value_or(0);
-  auto& origin = figures.add("from-send", sent - 50, 2, "ms");
-  origin.served = "50 ms";
-  origin.measured = fmt::format("p50 {:.3f}, from intention {:.1f} ms", sent, intended);
-  if (intended < sent + 100) {
-    origin.fail("the wait for a place is missing in the latency from the intention");
-  }
-  return figures.take();
+  return judged(
+      timing, host, timed(50, 0), options, std::nullopt,
+      [](Figures& figures, const Played& played, const Arrivals&) {
+        const auto most = most_in_flight(played.session.served);
+        const auto over = static_cast<double>(std::max<int64_t>(0, most - 10));
+        auto& places = figures.add("in-flight", over, 0, "requests");
+        places.served = fmt::format("{} at once", most);
+        places.measured = "asked for 10";
+        // The wait for a place is in the latency from the intention, and not in that from the send.
+        const auto& metrics = played.session.run.record.metrics;
+        const double sent = metrics.ttft_ms.p50.value_or(0);
+        const double intended = metrics.ttft_intended_ms.p50.value_or(0);
+        auto& origin = figures.add("from-send", sent - 50, 2, "ms");
+        origin.served = "50 ms";
+        origin.measured = fmt::format("p50 {:.3f}, from intention {:.1f} ms", sent, intended);
+        if (intended < sent + 100) {
+          origin.fail("the wait for a place is missing in the latency from the intention");
+        }
+      });
 }
 
 Result<Verdicts> duration(const TimingCase& timing, const Host& host) {
   auto options = arrivals(500, 100'000, 1);
   options.num_prompts.reset();
   options.duration_s = 1;
-  const auto played = play(host, timed(20, 0), options);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  core::Nanos first = INT64_MAX, last = 0;
-  for (const auto& row : session.rows) first = std::min(first, row.t_intended_ns);
-  for (const auto& stamps : session.served) last = std::max(last, stamps.t_received_ns);
-  Figures figures(timing);
-  add_completed(figures, session, join(session));
-  const double over = to_ms(last - first) - 1000;
-  auto& verdict = figures.add("after-end", std::max(0.0, over), 1, "ms");
-  verdict.served = fmt::format("{} requests", session.served.size());
-  verdict.measured = fmt::format("last {:.1f} ms after the first", to_ms(last - first));
-  return figures.take();
+  return judged(timing, host, timed(20, 0), options, std::nullopt,
+                [](Figures& figures, const Played& played, const Arrivals&) {
+                  const Session& session = played.session;
+                  core::Nanos first = INT64_MAX, last = 0;
+                  for (const auto& row : session.rows) first = std::min(first, row.t_intended_ns);
+                  for (const auto& stamps : session.served)
+                    last = std::max(last, stamps.t_received_ns);
+                  const double over = core::to_ms(last - first) - 1000;
+                  auto& verdict = figures.add("after-end", std::max(0.0, over), 1, "ms");
+                  verdict.served = fmt::format("{} requests", session.served.size());
+                  verdict.measured =
+                      fmt::format("last {:.1f} ms after the first", core::to_ms(last - first));
+                });
 }
 
 Result<Verdicts> long_prompt(const TimingCase& timing, const Host& host) {
   auto options = quick_run(24, 8);
   options.max_concurrency = 4;
   options.input_len = "50000";
-  const auto played = play(host, timed(50, 5), options);
-  if (!played) return played.error();
-  const Session& session = played.value().session;
-  const auto joined = join(session);
-  if (joined.first.empty()) return failed(fmt::format("{}: no token came", timing.name));
-  Figures figures(timing);
-  add_completed(figures, session, joined);
-  add_first_token(figures, joined, 0.5);
-  return figures.take();
+  return judged(timing, host, timed(50, 5), options, 0.5,
+                [](Figures&, const Played&, const Arrivals&) {});
 }
 
 Result<Verdicts> parsing(const TimingCase& timing, const Host&) {
