@@ -53,6 +53,21 @@ const tests = {
     assert.match(closed.stdout, /4 cells, 4 to run: at least 0 s of load/);
     assert.match(closed.stdout, /4 of them are closed loops by count/);
   },
+  async inTheWordsOfOtherTools() {
+    const out = folder('words');
+    const got = await bench([...target, '--sweep', 'concurrency=1,2', '--out', out, '--compat', 'vllm', '--save-result']);
+    assert.equal(got.code, 0, got.stderr);
+    for (const concurrency of [1, 2]) {
+      const slug = `concurrency=${concurrency}`;
+      const record = json(path.join(out, 'cells', slug, 'record.json'));
+      assert.ok(record.compat.vllm, 'the record has them');
+      const result = json(path.join(out, `${slug}.vllm.json`));
+      assert.equal(result.max_concurrency, concurrency);
+      assert.equal(result.completed, 20);
+    }
+    await refuses([...target, '--find', 'max-rate', '--slo', 'ttft_p90<=500ms', '--save-result'], '--save-result: not with --find');
+    await refuses([...target, '--find', 'max-rate', '--slo', 'ttft_p90<=500ms', '--compat', 'all'], '--compat: not with --find');
+  },
   async gridOverTwoServersThatItStarts() {
     const out = folder('grid');
     const got = await bench([...load, '--sweep', 'concurrency=1,2', 'output-len=2,4', '--sweep',

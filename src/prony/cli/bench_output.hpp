@@ -20,7 +20,7 @@ std::string statistics_lines(const record::Metrics& metrics);
 /// Each term of --slo: its value, interval and verdict; empty without any.
 std::string slo_lines(const core::Json& slo);
 /// Latencies [ms] by turn of the conversations; empty without any.
-std::string turn_lines(const record::Metrics& metrics);
+std::string turn_and_stage_lines(const record::Metrics& metrics);
 /// The two phases of --preset single-stream apart; empty for any other run.
 std::string single_stream_lines(const record::Record& record);
 

@@ -122,7 +122,7 @@ std::string bench_table(const record::Record& record) {
   requests(out, record);
   rates(out, record);
   latencies(out, record.metrics);
-  out += turn_lines(record.metrics) + single_stream_lines(record) + "\n" +
+  out += turn_and_stage_lines(record.metrics) + single_stream_lines(record) + "\n" +
          statistics_lines(record.metrics) + slo_lines(record.slo);
   out += telemetry_lines(record.telemetry);
   for (const auto& warning : record.validity.warnings) line(out, "warning", warning);

@@ -95,23 +95,6 @@ std::string slo_lines(const core::Json& slo) {
   return out;
 }
 
-std::string turn_lines(const record::Metrics& m) {
-  if (m.turns.empty()) return "";
-  const auto number = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.4g}", *value) : std::string("-");
-  };
-  auto out = fmt::format("\n{:<6} {:>9} {:>9} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "turn",
-                         "attempted", "completed", "prompt mean", "TTFT p50", "TTFT p90",
-                         "TPOT p50", "ITL p90", "E2E p50");
-  for (const auto& turn : m.turns) {
-    out += fmt::format("{:<6} {:>9} {:>9} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}\n", turn.turn,
-                       turn.attempted, turn.completed, number(turn.input_tokens_mean),
-                       number(turn.ttft_ms.p50), number(turn.ttft_ms.p90), number(turn.tpot_ms.p50),
-                       number(turn.itl_ms.p90), number(turn.e2e_ms.p50));
-  }
-  return out;
-}
-
 std::string single_stream_lines(const record::Record& record) {
   const auto& m = record.metrics;
   if (record.workload.details.value("preset", "") != "single-stream") return "";

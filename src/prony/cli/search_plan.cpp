@@ -39,6 +39,9 @@ Result<void> check_conflicts(const BenchFlags& flags, bool rate) {
   };
   if (flags.sweep.is_sweep()) return invalid_argument("--sweep: not with --find");
   if (flags.sweep.resume) return invalid_argument("--resume: not with --find");
+  // Many short runs, kept together: their figures in other tools' words would be of none of them.
+  if (flags.save_result) return invalid_argument("--save-result: not with --find");
+  if (flags.compat != "none") return invalid_argument("--compat: not with --find");
   if (bench.request_rate) return refuse("--request-rate");
   if (bench.duration_s) return refuse("--duration");
   if (bench.until_ci) return refuse("--until-ci");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "prony/cli/bench_compat.hpp"
 #include "prony/cli/bench_setup.hpp"
 
 namespace prony::cli {
@@ -90,7 +91,14 @@ Result<load::BenchRun> SweepRunner::measure_cell(size_t index) {
   if (flags_.out) run.bench.row_folders.insert(run.bench.row_folders.begin(), *flags_.out);
   run.bench.metadata["sweep_cell"] = plan_.grid.cells[index].slug;
   run.bench.metadata[kSweepHashKey] = cell.hash;
-  return measure(run, endpoint.value(), interrupt_, note_);
+  auto measured = measure(run, endpoint.value(), interrupt_, note_);
+  if (!measured) return measured;
+  // A file a cell: in vLLM's own names cells would meet.
+  run.result_filename =
+      plan_.grid.cells[index].slug + "." + run.result_filename.value_or("vllm.json");
+  if (!run.result_dir) run.result_dir = flags_.out;
+  if (const auto added = add_compat(run, measured.value()); !added) return added.error();
+  return measured;
 }
 
 void SweepRunner::pause() const {

@@ -173,6 +173,7 @@ record::RequestRow Worker::new_row(const workload::ScheduleEntry& entry,
     row.session = entry.session;
     row.turn = entry.turn;
   }
+  if (entry.stage >= 0) row.stage = entry.stage;
   return row;
 }
 

@@ -90,15 +90,29 @@ void visit_failure_run_fields(M& m, Visitor& v) {
 }
 
 template <class M, class Visitor>
-void visit_turn_fields(M& m, Visitor& v) {
-  v.field("turn", m.turn, kNotNegative);
+void visit_group_fields(M& m, Visitor& v) {
   v.field("attempted", m.attempted, kNotNegative);
   v.field("completed", m.completed, kNotNegative);
+  v.field("begin_s", m.begin_s, kNewer);
+  v.field("end_s", m.end_s, kNewer);
   v.field("input_tokens_mean", m.input_tokens_mean, kNotNegative);
+  v.field("output_tokens_mean", m.output_tokens_mean, kNewer);
   v.field("ttft_ms", m.ttft_ms, kAny);
   v.field("tpot_ms", m.tpot_ms, kAny);
   v.field("itl_ms", m.itl_ms, kAny);
   v.field("e2e_ms", m.e2e_ms, kAny);
+}
+
+template <class M, class Visitor>
+void visit_turn_fields(M& m, Visitor& v) {
+  v.field("turn", m.turn, kNotNegative);
+  visit_group_fields(m, v);
+}
+
+template <class M, class Visitor>
+void visit_stage_fields(M& m, Visitor& v) {
+  v.field("stage", m.stage, kNotNegative);
+  visit_group_fields(m, v);
 }
 
 template <class M, class Visitor>
@@ -174,6 +188,7 @@ void visit_metrics_fields(M& m, Visitor& v) {
   v.field("error_slices", m.error_slices, kNewer);
   v.field("longest_failure_run", m.longest_failure_run, kNewer);
   v.field("turns", m.turns, kNewer);
+  v.field("stages", m.stages, kNewer);
 }
 
 template <class M, class Visitor>

@@ -87,13 +87,27 @@ struct FailureRun {
   bool operator==(const FailureRun&) const = default;
 };
 
-/// One turn of the conversations that were sent.
-struct TurnStats {
-  int64_t turn = 0;  // from 0; the last entry holds all later ones (turns.hpp)
+/// Requests that belong together (row_groups.hpp).
+struct GroupStats {
+  double begin_s = 0, end_s = 0;  // first and last intended start, from the window's begin
   int64_t attempted = 0, completed = 0;
-  std::optional<double> input_tokens_mean;  // of the completed: the growing context
+  std::optional<double> input_tokens_mean, output_tokens_mean;  // of the completed
   LatencyStats ttft_ms, tpot_ms, itl_ms, e2e_ms;
+  bool operator==(const GroupStats&) const = default;
+};
+
+/// One turn of the conversations that were sent; its input is the growing context.
+struct TurnStats : GroupStats {
+  int64_t turn = 0;  // from 0; the last entry holds all later ones
+  int64_t& number() { return turn; }
   bool operator==(const TurnStats&) const = default;
+};
+
+/// One stage of a load in stages.
+struct StageStats : GroupStats {
+  int64_t stage = 0;  // from 0; the last entry holds all later ones
+  int64_t& number() { return stage; }
+  bool operator==(const StageStats&) const = default;
 };
 
 struct Metrics {
@@ -148,7 +162,8 @@ struct Metrics {
   RateCi95 ci95;
   std::vector<ErrorSlice> error_slices;  // empty without failures
   std::optional<FailureRun> longest_failure_run;
-  std::vector<TurnStats> turns;  // empty without sessions
+  std::vector<TurnStats> turns;    // empty without sessions
+  std::vector<StageStats> stages;  // empty without stages
   std::string approximate;  // latencies whose percentiles come from a histogram (<= 0.1 % late)
 
   bool operator==(const Metrics&) const = default;

@@ -45,6 +45,7 @@ PRONY_FIELD_LIST(LittlesLaw, visit_little_fields);
 PRONY_FIELD_LIST(RunWarmUp, visit_warm_up_fields);
 PRONY_FIELD_LIST(ErrorSlice, visit_error_slice_fields);
 PRONY_FIELD_LIST(TurnStats, visit_turn_fields);
+PRONY_FIELD_LIST(StageStats, visit_stage_fields);
 PRONY_FIELD_LIST(FailureRun, visit_failure_run_fields);
 PRONY_FIELD_LIST(Metrics, visit_metrics_fields);
 PRONY_FIELD_LIST(System, visit_system_fields);

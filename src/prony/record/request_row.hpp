@@ -59,6 +59,7 @@ struct RequestRow {
   int32_t retries = 0;             // resends on a dead keep-alive connection, no byte received
   std::optional<int64_t> session;  // conversation it belongs to
   std::optional<int32_t> turn;     // of it, from 0
+  std::optional<int32_t> stage;    // of a load in stages, from 0
   int32_t input_tokens_asked = 0;
   std::optional<int32_t> prompt_tokens;  // the server's count
   int32_t output_tokens_asked = 0;

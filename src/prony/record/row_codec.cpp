@@ -135,7 +135,7 @@ class Decoder {
 // does not compile until it is here.
 template <class Row, class Codec>
 void code_row(Row& row, Codec& c) {
-  auto& [index, id, status, http_status, error, retries, session, turn, input_tokens_asked,
+  auto& [index, id, status, http_status, error, retries, session, turn, stage, input_tokens_asked,
          prompt_tokens, output_tokens_asked, output_tokens, token_source, finish_reason,
          t_intended_ns, t_connect_begin_ns, t_connect_ns, t_send_ns, t_sent_ns, t_headers_ns,
          t_first_event_ns, t_first_token_ns, t_first_output_ns, t_last_token_ns, t_done_ns,
@@ -149,6 +149,7 @@ void code_row(Row& row, Codec& c) {
   c.integer(retries);
   c.optional(session);
   c.optional(turn);
+  c.optional(stage);
   c.integer(input_tokens_asked);
   c.optional(prompt_tokens);
   c.integer(output_tokens_asked);

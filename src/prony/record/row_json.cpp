@@ -54,6 +54,7 @@ void visit_row_fields(Row& row, Visitor& v) {
   v.added("issue_lag_ns", row.issue_lag_ns);
   v.if_any("session", row.session);  // conversations alone have them
   v.if_any("turn", row.turn);
+  v.if_any("stage", row.stage);  // loads in stages alone have them
 }
 
 struct RowWriter {

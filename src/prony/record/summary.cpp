@@ -6,10 +6,10 @@
 
 #include "prony/core/check.hpp"
 #include "prony/record/latency_collector.hpp"
+#include "prony/record/row_groups.hpp"
 #include "prony/record/row_metrics.hpp"
 #include "prony/record/run_shape.hpp"
 #include "prony/record/steady_window.hpp"
-#include "prony/record/turns.hpp"
 
 namespace prony::record {
 namespace {
@@ -330,7 +330,7 @@ Metrics summarize(const RowSource& rows, const SummaryOptions& options) {
   Concurrency concurrency(window);
   RunShape shape(window, options);
   MeanRate intended, sent;
-  TurnTable turns;
+  RowGroups turns(&RequestRow::turn), stages(&RequestRow::stage);
   rows.for_each([&](const RequestRow& row) {
     throughput.add(row);
     concurrency.add(row);
@@ -339,18 +339,22 @@ Metrics summarize(const RowSource& rows, const SummaryOptions& options) {
     outcomes.add(row);
     latencies.add(row);
     turns.add(row);
+    stages.add(row);
     intended.add(row.t_intended_ns);
     if (row.t_send_ns) sent.add(*row.t_send_ns);
   });
   latencies.close();
   turns.close();
+  stages.close();
   rows.for_each([&](const RequestRow& row) {
     if (!window.holds(row.t_intended_ns)) return;
     latencies.add_groups(row);
-    turns.add_groups(row);
+    turns.add_gaps(row);
+    stages.add_gaps(row);
   });
   latencies.finish(metrics);
-  metrics.turns = turns.finish();
+  metrics.turns = turns.finish<TurnStats>(window.begin_ns);
+  metrics.stages = stages.finish<StageStats>(window.begin_ns);
   throughput.finish(metrics);
   outcomes.finish();
   concurrency.finish(metrics);

@@ -110,7 +110,8 @@ class Validator {
     }
     for (const char* key : {"input_tokens", "output_tokens"}) check_tally(key);
     check_error_slices();
-    check_turns();
+    check_groups("turns");
+    check_groups("stages");
     expect(metric("token_source_mixed").get<bool>() == (metric("token_sources").size() > 1),
            "/metrics/token_source_mixed", "does not agree with token_sources");
   }
@@ -143,16 +144,16 @@ class Validator {
            "the failures do not add up to /metrics/errors");
   }
 
-  void check_turns() {
+  void check_groups(const char* name) {
     const auto& metrics = record_.at("metrics");
-    if (!metrics.contains("turns")) return;
-    for (size_t i = 0; i < metrics.at("turns").size(); ++i) {
-      const auto& turn = metrics.at("turns").at(i);
-      const auto path = fmt::format("/metrics/turns/{}", i);
-      expect(turn.at("completed").get<int64_t>() <= turn.at("attempted").get<int64_t>(),
+    if (!metrics.contains(name)) return;
+    for (size_t i = 0; i < metrics.at(name).size(); ++i) {
+      const auto& group = metrics.at(name).at(i);
+      const auto path = fmt::format("/metrics/{}/{}", name, i);
+      expect(group.at("completed").get<int64_t>() <= group.at("attempted").get<int64_t>(),
              path + "/completed", "more than attempted");
       for (const char* key : {"ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"}) {
-        const auto& stats = turn.at(key);
+        const auto& stats = group.at(key);
         if (stats.is_null()) continue;
         check_order(stats, path + "/" + key);
         if (!stats.at("n").is_null()) {

@@ -72,7 +72,6 @@ Figures make_figures(const record::RowSource& rows, const Population& population
   Figures figures;
   Distribution ttft, tpot, itl, e2e;
   ScatterSample scatter(kScatterPointsMax);
-  Turns turns;
   std::vector<double> gaps;
   const auto add = [](Distribution& distribution, std::optional<double> value_ms) {
     if (value_ms) distribution.add(*value_ms);
@@ -81,7 +80,6 @@ Figures make_figures(const record::RowSource& rows, const Population& population
   rows.for_each([&](const RequestRow& row) {
     figures.requests->add(row);
     if (!population.holds(row)) return;
-    turns.add(row);
     if (row.status != record::Status::kOk) {
       if (!row.error.empty()) {
         figures.first_errors.try_emplace(record::status_name(row.status), row.error);
@@ -101,7 +99,6 @@ Figures make_figures(const record::RowSource& rows, const Population& population
   figures.cdf.push_back({"itl", "ITL", &metrics.itl_ms, itl.points(kCdfPointsMax)});
   figures.cdf.push_back({"e2e", "E2E", &metrics.e2e_ms, e2e.points(kCdfPointsMax)});
   figures.scatter = scatter.finish();
-  figures.turns = turns.finish();
   figures.timeline = timeline(rows, kBucketsMax);
   return figures;
 }

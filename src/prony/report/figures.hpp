@@ -13,7 +13,6 @@
 #include "prony/record/summary.hpp"
 #include "prony/report/request_list.hpp"
 #include "prony/report/series.hpp"
-#include "prony/report/turns.hpp"
 
 namespace prony::report {
 
@@ -40,7 +39,6 @@ struct Figures {
   Scatter scatter;
   std::optional<Timeline> timeline;
   std::optional<RequestList> requests;
-  std::map<int32_t, Turns::Line> turns;             // of conversations
   std::map<std::string, std::string> first_errors;  // status -> message of the first such request
   bool any() const;
 };

@@ -72,6 +72,7 @@ Result<std::string> render_html(const record::Record& record, const record::RowS
   write_input_scatter(html, page);
   write_over_time(html, page);
   write_telemetry(html, page);
+  write_stages(html, page);
   write_turns(html, page);
   write_requests(html, page);
   write_errors(html, page);

@@ -33,6 +33,7 @@ void write_input_scatter(Html& html, const Page& page);
 void write_over_time(Html& html, const Page& page);
 
 // sections_list.cpp
+void write_stages(Html& html, const Page& page);
 void write_turns(Html& html, const Page& page);
 void write_requests(Html& html, const Page& page);
 void write_telemetry(Html& html, const Page& page);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "prony/record/row_groups.hpp"
 #include "prony/report/format.hpp"
 #include "prony/report/report.hpp"
 #include "prony/report/sections.hpp"
@@ -42,37 +43,56 @@ void write_slowest(Html& html, const RequestList& list, core::Nanos origin_ns) {
   html.raw("</tbody></table></div>");
 }
 
-}  // namespace
-
-void write_turns(Html& html, const Page& page) {
-  const auto& turns = page.figures.turns;
-  if (turns.empty()) return;
-  html.raw(
-      "<section id=\"turns\"><h2>Turns of the conversations</h2><div "
-      "class=\"scroll\"><table><thead>"
-      "<tr><th>turn</th><th class=\"num\">requests</th><th class=\"num\">failed</th>"
-      "<th class=\"num\">input, mean</th><th class=\"num\">output, mean</th>"
-      "<th class=\"num\">TTFT p50, ms</th><th class=\"num\">TTFT p90, ms</th>"
-      "<th class=\"num\">TPOT p50, ms</th><th class=\"num\">E2E p50, "
-      "ms</th></tr></thead><tbody>\n");
-  for (const auto& [turn, line] : turns) {
-    html.raw("<tr><th scope=\"row\">").text(format_count(turn + 1));
-    if (turn == Turns::kTurnsMax - 1) html.raw(" and later");
+// A line for each group of requests.
+template <class Stats>
+void write_groups(Html& html, Markup heading, Markup unit, std::vector<Stats> groups) {
+  if (groups.empty()) return;
+  html.raw(heading)
+      .raw("<div class=\"scroll\"><table><thead><tr><th>")
+      .raw(unit)
+      .raw(
+          "</th><th class=\"num\">from, s</th><th class=\"num\">to, s</th>"
+          "<th class=\"num\">requests</th><th class=\"num\">requests/s</th>"
+          "<th class=\"num\">failed</th><th class=\"num\">input, mean</th>"
+          "<th class=\"num\">output, mean</th><th class=\"num\">TTFT p50, ms</th>"
+          "<th class=\"num\">TTFT p90, ms</th><th class=\"num\">TTFT p99, ms</th>"
+          "<th class=\"num\">TPOT p50, ms</th><th class=\"num\">E2E p50, ms</th>"
+          "<th class=\"num\">E2E p99, ms</th></tr></thead><tbody>\n");
+  for (auto& group : groups) {
+    html.raw("<tr><th scope=\"row\">").text(format_count(group.number() + 1));
+    if (group.number() == record::kGroupsMax - 1) html.raw(" and later");
     html.raw("</th>");
-    number_cell(html, format_count(line.attempted));
-    number_cell(html, format_count(line.failed));
-    number_cell(html, format_number(line.input_tokens_mean));
-    number_cell(html, format_number(line.output_tokens_mean));
-    number_cell(html, format_number(line.ttft_ms.p50));
-    number_cell(html, format_number(line.ttft_ms.p90));
-    number_cell(html, format_number(line.tpot_ms.p50));
-    number_cell(html, format_number(line.e2e_ms.p50));
+    const double length_s = group.end_s - group.begin_s;
+    number_cell(html, format_number(group.begin_s));
+    number_cell(html, format_number(group.end_s));
+    number_cell(html, format_count(group.attempted));
+    number_cell(html, length_s > 0 && group.attempted > 1
+                          ? format_number(static_cast<double>(group.attempted - 1) / length_s)
+                          : std::string("-"));
+    number_cell(html, format_count(group.attempted - group.completed));
+    for (const auto& value :
+         {group.input_tokens_mean, group.output_tokens_mean, group.ttft_ms.p50, group.ttft_ms.p90,
+          group.ttft_ms.p99, group.tpot_ms.p50, group.e2e_ms.p50, group.e2e_ms.p99}) {
+      number_cell(html, format_number(value));
+    }
     html.raw("</tr>\n");
   }
   html.raw(
-      "</tbody></table></div><p class=\"note\">Latencies and means are over completed requests of "
-      "the "
-      "measurement window; p90 from n = 100.</p></section>\n");
+      "</tbody></table></div><p class=\"note\">Times are intended starts from the begin of the "
+      "measurement window; latencies and means are over its completed requests; p90 from n = 100, "
+      "p99 from n = 1,000.</p></section>\n");
+}
+
+}  // namespace
+
+void write_stages(Html& html, const Page& page) {
+  write_groups(html, "<section id=\"stages\"><h2>Stages of the load</h2>", "stage",
+               page.record.metrics.stages);
+}
+
+void write_turns(Html& html, const Page& page) {
+  write_groups(html, "<section id=\"turns\"><h2>Turns of the conversations</h2>", "turn",
+               page.record.metrics.turns);
 }
 
 void write_requests(Html& html, const Page& page) {

@@ -198,11 +198,20 @@ Result<RateCurve> RateCurve::ramp(double start_per_s, double end_per_s, double d
                             duration_s));
 }
 
+size_t RateCurve::piece_of(double t_s) const {
+  const auto above = std::upper_bound(start_s_.begin(), start_s_.end() - 1, t_s);
+  return static_cast<size_t>(std::max<std::ptrdiff_t>(above - start_s_.begin(), 1)) - 1;
+}
+
+size_t RateCurve::piece_at(double t_s) const {
+  if (repeats_) t_s -= std::floor(t_s / duration_s()) * duration_s();
+  return piece_of(t_s);
+}
+
 double RateCurve::rate(double t_s) const {
   if (t_s < 0 || (!repeats_ && t_s > duration_s())) return 0;
   if (repeats_) t_s -= std::floor(t_s / duration_s()) * duration_s();
-  const auto above = std::upper_bound(start_s_.begin(), start_s_.end() - 1, t_s);
-  const auto i = static_cast<size_t>(std::max<std::ptrdiff_t>(above - start_s_.begin(), 1)) - 1;
+  const size_t i = piece_of(t_s);
   return piece_rate(pieces_[i], t_s - start_s_[i]);
 }
 
@@ -210,8 +219,7 @@ double RateCurve::expected(double t_s) const {
   if (t_s <= 0) return 0;
   const double periods = repeats_ ? std::floor(t_s / duration_s()) : 0;
   t_s = std::min(t_s - periods * duration_s(), duration_s());
-  const auto above = std::upper_bound(start_s_.begin(), start_s_.end() - 1, t_s);
-  const auto i = static_cast<size_t>(std::max<std::ptrdiff_t>(above - start_s_.begin(), 1)) - 1;
+  const size_t i = piece_of(t_s);
   return periods * start_events_.back() + start_events_[i] +
          piece_expected(pieces_[i], t_s - start_s_[i]);
 }

@@ -45,6 +45,9 @@ class RateCurve {
   /// Of one period.
   double duration_s() const { return start_s_.back(); }
   bool repeats() const { return repeats_; }
+  /// Pieces of one period, and the one (from 0) that `t_s` >= 0 falls into: the last after the end.
+  size_t size() const { return pieces_.size(); }
+  size_t piece_at(double t_s) const;
   /// Mean over one period.
   double mean_per_s() const { return start_events_.back() / start_s_.back(); }
   /// "stages 4@60s,8@60s"; name() is its first word.
@@ -53,6 +56,7 @@ class RateCurve {
 
  private:
   RateCurve() = default;
+  size_t piece_of(double t_s) const;  // within one period
   std::vector<RatePiece> pieces_;
   std::vector<double> start_s_, start_events_;  // of each piece, and of the end
   bool repeats_ = false;

@@ -35,6 +35,7 @@ struct ScheduleEntry {
   int32_t prefix_tokens = 0;   // < input_tokens
   int32_t history_tokens = 0;  // of it: earlier prompts and answers of the session, as asked
   int32_t block_count = 0;     // ids in Schedule::blocks from first_block
+  int32_t stage = -1;          // of --stages, from 0
   int64_t think_ns = 0;        // turn > 0: due so long after the turn before has ended
   int64_t first_block = 0;
   bool operator==(const ScheduleEntry&) const = default;

@@ -27,7 +27,7 @@ struct Field {
 
 constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
-constexpr size_t kFieldCount = 10;
+constexpr size_t kFieldCount = 11;
 constexpr std::array<Field, kFieldCount> kFields{{{"index", 0, kScheduleEntriesMax - 1, true},
                                                   {"t_intended_ns", 0, kAny, true},
                                                   {"input_tokens", 1, kInt32Max, true},
@@ -37,13 +37,14 @@ constexpr std::array<Field, kFieldCount> kFields{{{"index", 0, kScheduleEntriesM
                                                   {"prefix_group", -1, kInt32Max, false},
                                                   {"prefix_tokens", 0, kInt32Max, false},
                                                   {"history_tokens", 0, kInt32Max, false},
-                                                  {"think_ns", 0, kAny, false}}};
+                                                  {"think_ns", 0, kAny, false},
+                                                  {"stage", -1, kInt32Max, false}}};
 /// Fields of the first version of the format, all of which the digest counts.
 constexpr size_t kFirstFields = 8;
 
 std::array<int64_t, kFieldCount> values_of(const ScheduleEntry& e) {
-  return {e.index, e.t_intended_ns, e.input_tokens,  e.output_tokens,  e.session,
-          e.turn,  e.prefix_group,  e.prefix_tokens, e.history_tokens, e.think_ns};
+  return {e.index,        e.t_intended_ns, e.input_tokens,   e.output_tokens, e.session, e.turn,
+          e.prefix_group, e.prefix_tokens, e.history_tokens, e.think_ns,      e.stage};
 }
 
 ScheduleEntry entry_of(const std::array<int64_t, kFieldCount>& v) {
@@ -52,6 +53,7 @@ ScheduleEntry entry_of(const std::array<int64_t, kFieldCount>& v) {
                       v[4], narrow(v[5]), narrow(v[6]), narrow(v[7])};
   entry.history_tokens = narrow(v[8]);
   entry.think_ns = v[9];
+  entry.stage = narrow(v[10]);
   return entry;
 }
 
@@ -209,12 +211,13 @@ Result<void> check_order(const Schedule& schedule, const ScheduleEntry& entry, c
 
 uint64_t Schedule::digest() const {
   core::Fnv1a hash;
+  const auto defaults = values_of(ScheduleEntry{});
   for (const ScheduleEntry& entry : entries) {
     const auto values = values_of(entry);
     for (size_t i = 0; i < kFirstFields; ++i) hash.add(static_cast<uint64_t>(values[i]));
     // Later fields count where they are used, so that older digests stand.
     for (size_t i = kFirstFields; i < kFieldCount; ++i) {
-      if (values[i] == 0) continue;
+      if (values[i] == defaults[i]) continue;
       hash.add(uint64_t{i});
       hash.add(static_cast<uint64_t>(values[i]));
     }

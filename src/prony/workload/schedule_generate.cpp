@@ -231,6 +231,8 @@ class Builder {
         picker_(options),
         think_rng_(options.seed, kThinkStream),
         has_prefix_(options.prefix.groups > 0 && options.prefix.tokens > 0) {
+    const auto& curve = options.arrivals.curve;
+    staged_ = curve && !curve->repeats() && curve->size() > 1;
     const auto& trace = options.lengths.trace;
     if (trace && trace->block_tokens > 0) {
       const double scaled = std::floor(trace->block_tokens * options.scale.input_factor + 0.5);
@@ -307,6 +309,10 @@ class Builder {
         entry.input_tokens = static_cast<int32_t>(whole);
         history = whole + entry.output_tokens;
       }
+      if (staged_) {
+        const double t_s = static_cast<double>(t_ns) / 1e9;
+        entry.stage = static_cast<int32_t>(options_.arrivals.curve->piece_at(t_s));
+      }
       if (drawn.row != nullptr && drawn.row->block_count > 0) add_blocks(*drawn.row, entry);
       schedule_.entries.push_back(entry);
       ++turn;
@@ -355,6 +361,7 @@ class Builder {
   GroupPicker picker_;
   core::Rng think_rng_;
   bool has_prefix_;
+  bool staged_ = false;       // the curve has stages, one after the other
   int32_t block_tokens_ = 0;  // scaled
   int64_t started_ = 0, turns_cut_ = 0;
   Schedule schedule_;

@@ -1,7 +1,9 @@
-// The table by turn: each row in the turn that it says, against a filter of the rows by hand.
-#include "prony/record/turns.hpp"
+// The tables by turn and by stage: each row in the group that it says, against a filter by hand.
+#include "prony/record/row_groups.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "prony/record/random_rows.hpp"
 #include "prony/record/sample_record.hpp"
@@ -48,6 +50,44 @@ TEST(Turns, AreWhatASummaryOfTheirRowsAloneWouldSay) {
   }
 }
 
+TEST(Stages, AreWhatASummaryOfTheirRowsAloneWouldSay) {
+  core::Rng rng(43);
+  auto rows = random_rows(rng, 600, 5'000'000'000);
+  auto start_ns = rows.front().t_intended_ns;
+  for (const auto& row : rows) start_ns = std::min(start_ns, row.t_intended_ns);
+  for (auto& row : rows) {
+    row.stage = row.t_intended_ns - start_ns < 2'000'000'000 ? 0 : 1;
+  }
+  const SummaryOptions options;
+  const auto metrics = summarize(rows, options);
+  ASSERT_EQ(metrics.stages.size(), 2u);
+  int64_t attempted = 0;
+  for (int32_t stage = 0; stage < 2; ++stage) {
+    const auto& found = metrics.stages[static_cast<size_t>(stage)];
+    double output = 0, first_s = 1e9, last_s = 0, completed = 0;
+    for (const auto& row : rows) {
+      if (row.stage != stage) continue;
+      const double s = core::to_seconds(row.t_intended_ns - start_ns);
+      first_s = std::min(first_s, s);
+      last_s = std::max(last_s, s);
+      if (row.status != Status::kOk) continue;
+      ++completed;
+      int32_t streamed = 0;  // where the server does not count
+      for (const auto& event : row.events) streamed += std::max(1, event.tokens);
+      output += row.output_tokens.value_or(streamed);
+    }
+    EXPECT_EQ(found.stage, stage);
+    EXPECT_EQ(static_cast<double>(found.completed), completed);
+    EXPECT_NEAR(*found.output_tokens_mean, output / completed, 1e-9);
+    EXPECT_NEAR(found.begin_s, first_s, 1e-9);
+    EXPECT_NEAR(found.end_s, last_s, 1e-9);
+    attempted += found.attempted;
+  }
+  EXPECT_LT(metrics.stages[0].end_s, 2);
+  EXPECT_GE(metrics.stages[1].begin_s, 2);
+  EXPECT_EQ(attempted, *metrics.attempted);
+}
+
 TEST(Turns, NoneWithoutSessionsAndBoundedWithLongOnes) {
   core::Rng rng(42);
   auto rows = random_rows(rng, 300, 5'000'000'000);
@@ -55,8 +95,8 @@ TEST(Turns, NoneWithoutSessionsAndBoundedWithLongOnes) {
   EXPECT_TRUE(summarize(rows, {}).turns.empty());
   for (auto& row : rows) row.turn = static_cast<int32_t>(row.index);
   const auto metrics = summarize(rows, {.open_loop = false});
-  ASSERT_EQ(metrics.turns.size(), static_cast<size_t>(kTurnsMax));
-  EXPECT_EQ(metrics.turns.back().attempted, 300 - kTurnsMax + 1);
+  ASSERT_EQ(metrics.turns.size(), static_cast<size_t>(kGroupsMax));
+  EXPECT_EQ(metrics.turns.back().attempted, 300 - kGroupsMax + 1);
   auto record = sample_record();
   record.metrics = metrics;
   record.slo = nullptr;
