@@ -63,6 +63,7 @@ function(prony_module name)
       target_link_libraries(prony_core PUBLIC nlohmann_json::nlohmann_json fmt::fmt)
     endif()
     target_include_directories(prony_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+    prony_use_pch(prony_${name} source)
   else()
     add_library(prony_${name} INTERFACE)
     target_link_libraries(prony_${name} INTERFACE ${uses})
@@ -76,6 +77,7 @@ function(prony_module name)
                           GTest::gmock_main)
     # The data folder of this source tree, so that tests run from anywhere.
     target_compile_definitions(prony_${name}_test PRIVATE PRONY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    prony_use_pch(prony_${name}_test test)
     gtest_discover_tests(prony_${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS ${name} TIMEOUT 300)
   endif()
@@ -128,6 +130,7 @@ function(prony_program name)
   target_link_libraries(${name} PRIVATE ${modules} prony_flags prony_version_header fmt::fmt CLI11::CLI11
                         Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  prony_use_pch(${name} source)
 endfunction()
 
 # Tests that read the tree instead of running the program (label lint), and end-to-end tests that run
