@@ -17,6 +17,7 @@ int run_cost(const Arguments& arguments);
 int run_fit(const Arguments& arguments);
 int run_audit(const Arguments& arguments);
 int run_mock(const Arguments& arguments);
+int run_plan(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 

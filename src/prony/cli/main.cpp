@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"fit", "calibrate closed forms from measurements, with what the data cannot tell", run_fit},
     {"audit", "published claims against physical bounds and their own arithmetic", run_audit},
     {"mock", "an endpoint of exactly known timing, with named faults", run_mock},
+    {"plan", "the cheapest deployment that holds an objective, and what can be traded", run_plan},
     {"predict", "latency, throughput, memory and bottleneck of a deployment", run_predict},
     {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
 };

@@ -4,6 +4,7 @@
 
 #include "prony/cli/predict_output.hpp"
 #include "prony/perfmodel/error_band.hpp"
+#include "prony/plan/render.hpp"
 
 namespace prony::cli {
 namespace {
@@ -54,16 +55,21 @@ Json memory_json(const perfmodel::MemoryPlan& plan) {
           {"kv_tokens", plan.kv_tokens}};
 }
 
-Json band_json(const perfmodel::ErrorBand& band) {
-  const auto metric = [](const perfmodel::MetricError& error) {
-    if (!error.known()) return Json(nullptr);
-    return Json{{"mape", error.mape}, {"bias", error.bias}, {"p90", error.p90}};
-  };
-  return {{"class", band.name},
-          {"rows", band.rows},
-          {"tpot", metric(band.tpot)},
-          {"ttft", metric(band.ttft)},
-          {"throughput", metric(band.throughput)}};
+// 99th percentiles; null where there is no model of the spread.
+Json tails_json(const ServingPrediction& p, double request_s) {
+  const perfmodel::ServingTails& tails = p.tails;
+  const Json parts = {{"request", request_s * kMs},
+                      {"prefill", (tails.fixed_s - request_s) * kMs},
+                      {"prompts_before", tails.prompts_s * kMs},
+                      {"free_place", tails.place_s * kMs},
+                      {"common_start", tails.start_s * kMs}};
+  return {{"ttft_ms", maybe_ms(tails.ttft_s)},
+          {"ttft_parts_ms", tails.ttft_s ? parts : Json(nullptr)},
+          {"tpot_ms", maybe_ms(tails.tpot_s)},
+          {"itl_ms", maybe_ms(tails.itl_s)},
+          {"e2e_ms", maybe_ms(tails.e2e_s)},
+          {"gaps_with_prompt", tails.itl_s ? Json(tails.gaps_with_prompt) : Json(nullptr)},
+          {"reason", tails.reason.empty() ? Json(nullptr) : Json(tails.reason)}};
 }
 
 }  // namespace
@@ -75,9 +81,11 @@ Json prediction_json(const perfmodel::Deployment& deployment, const perfmodel::S
   json["itl_with_prefill_ms"] = p.tpot_s * kMs;
   json["ttft_parts_ms"] = {{"prefill", p.prefill_s * kMs},
                            {"queue", p.queue_s * kMs},
+                           {"free_place", p.place_s * kMs},
                            {"common_start", p.start_s * kMs},
                            {"request", deployment.engine.request_s * kMs}};
   json["ttft_reason"] = p.ttft_s ? Json(nullptr) : Json(p.ttft_reason);
+  json["p99"] = tails_json(p, deployment.engine.request_s);
   json["batch"] = p.batch;
   json["capacity_sequences"] = p.capacity;
   json["load_share"] = p.load_share;
@@ -91,7 +99,7 @@ Json prediction_json(const perfmodel::Deployment& deployment, const perfmodel::S
   json["decode_step"] = step_json(p.decode);
   json["prefill_step"] = p.prefill.seconds > 0 ? step_json(p.prefill) : Json(nullptr);
   json["memory"] = memory_json(p.memory);
-  json["error_band"] = band_json(perfmodel::error_band(deployment, load));
+  json["error_band"] = plan::error_band_json(perfmodel::error_band(deployment, load));
   return json;
 }
 
@@ -100,6 +108,8 @@ Json prediction_row(const ServingPrediction& p) {
           {"tpot_ms", p.tpot_s * kMs},
           {"itl_decode_only_ms", p.itl_s * kMs},
           {"e2e_ms", maybe_ms(p.e2e_s)},
+          {"ttft_p99_ms", maybe_ms(p.tails.ttft_s)},
+          {"tpot_p99_ms", maybe_ms(p.tails.tpot_s)},
           {"request_throughput", p.request_throughput},
           {"output_throughput", p.output_throughput},
           {"max_request_throughput", p.max_request_throughput},

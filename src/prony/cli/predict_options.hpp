@@ -31,6 +31,9 @@ void declare(Flags& flags, PredictOptions& options);
 Result<perfmodel::Deployment> deployment_of(const PredictOptions& options);
 Result<perfmodel::ServingLoad> load_of(const PredictOptions& options);
 
+/// The format of `auto`.
+perfmodel::WeightDtype published_dtype(catalog::WeightFormat format);
+
 /// Parses `arguments` over what `options` holds, as --sweep and --rows do with theirs.
 Result<void> apply_flags(PredictOptions& options, const std::vector<std::string>& arguments);
 

@@ -4,6 +4,7 @@
 
 #include "prony/cli/predict_output.hpp"
 #include "prony/core/clock.hpp"
+#include "prony/plan/plan.hpp"
 #include "prony/telemetry/environment.hpp"
 #include "prony/version.hpp"
 
@@ -48,12 +49,7 @@ record::Record predicted_record(const PredictOptions& options,
   m.output_throughput = p.output_throughput;
   m.total_throughput =
       p.request_throughput * static_cast<double>(load.input_tokens + load.output_tokens);
-  if (p.ttft_s) m.ttft_ms.mean = *p.ttft_s * 1e3;
-  if (load.output_tokens > 1) {
-    m.tpot_ms.mean = p.tpot_s * 1e3;
-    m.itl_ms.mean = p.tpot_s * 1e3;
-  }
-  if (p.e2e_s) m.e2e_ms.mean = *p.e2e_s * 1e3;
+  plan::set_latencies(p, load.output_tokens, m);
   m.concurrency_mean = load.concurrency ? load.concurrency
                        : p.e2e_s        ? std::optional(p.request_throughput * *p.e2e_s)
                                         : std::nullopt;

@@ -13,6 +13,13 @@ namespace {
 using perfmodel::KvDtype;
 using perfmodel::WeightDtype;
 
+Result<int32_t> ranks(const char* flag, int64_t value) {
+  if (value >= 1 && value <= 4096) return static_cast<int32_t>(value);
+  return invalid_argument(fmt::format("{}: found {}, expected 1 to 4096", flag, value));
+}
+
+}  // namespace
+
 WeightDtype published_dtype(catalog::WeightFormat format) {
   switch (format) {
     case catalog::WeightFormat::kFp8Block128:
@@ -26,13 +33,6 @@ WeightDtype published_dtype(catalog::WeightFormat format) {
   }
   return WeightDtype::kBf16;
 }
-
-Result<int32_t> ranks(const char* flag, int64_t value) {
-  if (value >= 1 && value <= 4096) return static_cast<int32_t>(value);
-  return invalid_argument(fmt::format("{}: found {}, expected 1 to 4096", flag, value));
-}
-
-}  // namespace
 
 Result<perfmodel::Deployment> deployment_of(const PredictOptions& o) {
   if (o.model.empty()) return invalid_argument("--model: missing, expected a name");

@@ -41,6 +41,11 @@ std::string prediction_table(const perfmodel::Deployment& d, const perfmodel::Se
   line("TPOT [ms]",
        fmt::format("{} ({}); decode steps alone {}", ms(p.tpot_s), share(band.tpot), ms(p.itl_s)));
   line("E2E [ms]", ms(p.e2e_s));
+  line("99th percentile [ms]",
+       p.tails.ttft_s || p.tails.itl_s
+           ? fmt::format("TTFT {}, TPOT {}, ITL {}, E2E {}", ms(p.tails.ttft_s), ms(p.tails.tpot_s),
+                         ms(p.tails.itl_s), ms(p.tails.e2e_s))
+           : "- (" + p.tails.reason + ")");
   line("throughput", fmt::format("{:.3f} requests/s, {:.1f} output tokens/s ({}), {:.1f} a device",
                                  p.request_throughput, p.output_throughput, share(band.throughput),
                                  p.output_throughput / d.parallel.ranks()));

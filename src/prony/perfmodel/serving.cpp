@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "prony/perfmodel/queueing.hpp"
+#include "prony/perfmodel/prompt_queue.hpp"
 
 namespace prony::perfmodel {
 namespace {
@@ -16,20 +16,20 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 class ServingModel {
  public:
-  ServingModel(const Deployment& deployment, const ServingLoad& load)
-      : deployment_(deployment),
+  ServingModel(ServingSteps& steps, const ServingLoad& load)
+      : steps_(steps),
+        deployment_(steps.deployment()),
         load_(load),
-        coster_(deployment),
         input_(static_cast<double>(load.input_tokens)),
-        output_(static_cast<double>(load.output_tokens)),
-        groups_(deployment.parallel.dp * deployment.parallel.pp) {
-    const catalog::EngineProfile& engine = deployment.engine;
+        output_(static_cast<double>(load.output_tokens)) {
+    const catalog::EngineProfile& engine = deployment_.engine;
     max_sequences_ = load.max_sequences.value_or(engine.max_sequences);
     step_tokens_ = load.max_step_tokens.value_or(engine.max_step_tokens);
+    steps_.set(load.input_tokens, load.output_tokens, step_tokens_);
   }
 
-  Result<ServingPrediction> run() {
-    result_.memory = memory_plan(deployment_, coster_.rank(), memory_limits());
+  Result<ServingPrediction> run(Detail detail) {
+    result_.memory = memory_plan(deployment_, steps_.rank(), memory_limits());
     if (!result_.memory.fits()) return does_not_fit();
     result_.capacity = capacity();
     if (result_.capacity < 1) return context_does_not_fit();
@@ -40,7 +40,7 @@ class ServingModel {
     } else {
       open_loop();
     }
-    finish();
+    finish(detail);
     return std::move(result_);
   }
 
@@ -60,7 +60,7 @@ class ServingModel {
   }
 
   Error context_does_not_fit() const {
-    const double needed = coster_.rank().kv_bytes(load_.input_tokens + load_.output_tokens);
+    const double needed = steps_.rank().kv_bytes(load_.input_tokens + load_.output_tokens);
     return failed(
         fmt::format("one request of {} + {} tokens does not fit: {:.2f} GiB of KV cache needed, "
                     "{:.2f} GiB left "
@@ -77,92 +77,9 @@ class ServingModel {
         deployment_.engine.reservation == catalog::Reservation::kWhole || load_.static_batch;
     const int64_t held = reserved ? whole : load_.input_tokens + (load_.output_tokens + 1) / 2;
     const int32_t block = deployment_.engine.block_tokens;
-    if (sequences_that_fit(result_.memory, coster_.rank(), whole, block) < 1) return 0;
-    const int64_t fit = sequences_that_fit(result_.memory, coster_.rank(), held, block);
+    if (sequences_that_fit(result_.memory, steps_.rank(), whole, block) < 1) return 0;
+    const int64_t fit = sequences_that_fit(result_.memory, steps_.rank(), held, block);
     return deployment_.parallel.dp * static_cast<double>(std::min<int64_t>(fit, max_sequences_));
-  }
-
-  // Rows of one step: a data-parallel group's share of the batch, of one pipeline micro-batch.
-  double rows(double batch) const { return std::max(1.0, batch / groups_); }
-
-  // Time of a step for a fractional number of rows, between its whole neighbours.
-  template <class Shape>
-  double at(double count, Shape shape) {
-    const int64_t low = static_cast<int64_t>(count);
-    const double part = count - static_cast<double>(low);
-    const double first = shape(std::max<int64_t>(low, 1));
-    if (part < 1e-9 || low < 1) return first;
-    return first + part * (shape(low + 1) - first);
-  }
-
-  void add_decodes(int64_t count, double context) {
-    const int32_t draft = deployment_.speculation.draft_tokens;
-    shape_.add({.context = static_cast<int64_t>(context), .new_tokens = 1 + draft}, count);
-  }
-
-  double mean_context() const { return input_ + output_ / 2; }
-
-  // One decode step of `batch` sequences; per accepted token.
-  double decode_step(double batch) {
-    const double step = at(rows(batch), [&](int64_t count) {
-      shape_.clear();
-      add_decodes(count, mean_context());
-      return coster_.seconds(shape_);
-    });
-    return step + draft_time(batch);
-  }
-
-  double draft_time(double batch) {
-    const Speculation& speculation = deployment_.speculation;
-    if (speculation.draft_tokens == 0) return 0;
-    const double plain = at(rows(batch), [&](int64_t count) {
-      shape_.clear();
-      shape_.add({.context = static_cast<int64_t>(mean_context()), .new_tokens = 1}, count);
-      return coster_.seconds(shape_);
-    });
-    return speculation.draft_tokens * speculation.draft_cost * plain;
-  }
-
-  // Steps that prefill `prompts` prompts, with `batch` decodes beside them if the engine mixes.
-  // Returns the sum of their times.
-  double prefill_steps(double batch, double prompts) {
-    if (load_.input_tokens == 0) return 0;
-    const bool mixed = deployment_.engine.mixed_steps && batch >= 1;
-    const int64_t decodes = mixed ? static_cast<int64_t>(rows(batch)) : 0;
-    const int64_t budget = std::max<int64_t>(1, step_tokens_ - decodes);
-    const int64_t input = load_.input_tokens;
-    const double last_only = 1;
-    double sum = 0;
-    if (input >= budget || prompts <= last_only) {
-      // Chunk by chunk, one prompt after the other.
-      for (int64_t done = 0; done < input; done += budget) {
-        const int64_t chunk = std::min(budget, input - done);
-        shape_.clear();
-        shape_.add({.context = done, .new_tokens = chunk, .samples = done + chunk == input});
-        if (decodes > 0) add_decodes(decodes, mean_context());
-        sum += coster_.seconds(shape_);
-      }
-      return sum * std::max(1.0, prompts);
-    }
-    const double per_step =
-        std::min(prompts, std::floor(static_cast<double>(budget) / static_cast<double>(input)));
-    shape_.clear();
-    shape_.add({.context = 0, .new_tokens = input}, static_cast<int64_t>(per_step));
-    if (decodes > 0) add_decodes(decodes, mean_context());
-    return coster_.seconds(shape_) * std::ceil(prompts / per_step);
-  }
-
-  int64_t prefill_count(double batch) const {
-    const int64_t decodes = deployment_.engine.mixed_steps ? static_cast<int64_t>(rows(batch)) : 0;
-    const int64_t budget = std::max<int64_t>(1, step_tokens_ - decodes);
-    return (load_.input_tokens + budget - 1) / budget;
-  }
-
-  // Time that one prompt takes away from the others' decoding.
-  double stolen(double batch, double step) {
-    const double steps = prefill_steps(batch, 1);
-    if (!deployment_.engine.mixed_steps || batch < 1) return steps;
-    return std::max(0.0, steps - step * static_cast<double>(prefill_count(batch)));
   }
 
   struct Point {
@@ -172,29 +89,28 @@ class ServingModel {
   // With `others` the share of the prompts that are another sequence's.
   Point point(double batch, double others) {
     Point p;
-    p.step = decode_step(batch);
-    const double accepted = accepted_tokens(deployment_.speculation);
-    p.own = prefill_steps(batch, 1);
-    p.stolen = stolen(batch, p.step);
-    const double groups = groups_;
-    p.tpot = p.step / accepted;
+    p.step = steps_.decode(batch);
+    const ServingSteps::Prompt prompt = steps_.prompt(batch);
+    p.own = prompt.own_s;
+    p.stolen = prompt.stolen_s;
+    p.tpot = p.step / accepted_tokens(deployment_.speculation);
     // Every sequence of the batch ends after output - 1 further tokens and makes room for a prompt;
     // pipeline stages and data-parallel groups prefill side by side.
-    if (output_ > 1) p.tpot += others * batch / groups / (output_ - 1) * p.stolen;
+    if (output_ > 1) p.tpot += others * batch / steps_.groups() / (output_ - 1) * p.stolen;
     return p;
   }
 
   // Waiting for prompts that came before: M/G/1 over their stolen time, with nearly constant
   // service; `others` thins the arrivals.
   double wait(const Point& p, double request_rate, double others) const {
-    const double rate = request_rate * others / groups_;
+    const double rate = request_rate * others / steps_.groups();
     const double use = std::min(rate * p.own, 0.95);
     return p.own > 0 ? use * p.own / (2 * (1 - use)) : 0;
   }
 
   void set_ttft(const Point& p, double batch, double request_rate, double others) {
     const double residual = batch > 0 && others > 0 ? p.step / 2 : 0;
-    result_.prefill_s = prefill_steps(0, 1);
+    result_.prefill_s = steps_.prompts(1);
     result_.queue_s = wait(p, request_rate, others) + others * residual;
     double own = p.own > 0 ? p.own : p.step;
     result_.ttft_s = deployment_.engine.request_s + own + result_.queue_s;
@@ -254,11 +170,11 @@ class ServingModel {
     const double requests = load_.requests.value_or(kRequestsPerClient * clients);
     if (requests <= 0 || clients <= 1 || load_.input_tokens == 0) return;
     const double first = std::min(1.0, clients / requests);
-    const double each = clients / groups_;
+    const double each = clients / steps_.groups();
     const double per_step =
         std::max(1.0, std::min(each, std::floor(static_cast<double>(step_tokens_) / input_)));
     const double waves = std::ceil(each / per_step);
-    const double wave = prefill_steps(0, per_step);
+    const double wave = steps_.prompts(per_step);
     const double mean = wave * (waves + 1) / 2;
     result_.start_s = first * std::max(0.0, mean - result_.prefill_s);
     *result_.ttft_s += result_.start_s;
@@ -266,22 +182,36 @@ class ServingModel {
 
   void open_loop() {
     const double rate = *load_.request_rate;
+    const double together = std::floor(static_cast<double>(step_tokens_) / std::max(input_, 1.0));
     result_.max_request_throughput = maximum_rate();
     result_.load_share = rate / result_.max_request_throughput;
     const double served = std::min(rate, result_.max_request_throughput);
-    double batch = std::min(result_.capacity, served * output_ * decode_step(1));
-    Point p;
+    const double accepted = accepted_tokens(deployment_.speculation);
+    double batch = std::min(result_.capacity, served * output_ * steps_.decode(1));
+    double step = 0, tpot = 0;
+    PromptQueue queue;
     for (int i = 0; i < kIterations; ++i) {
-      p = point(std::max(batch, 1e-9), 1);
-      const double next = std::min(result_.capacity, served * (output_ - 1) * p.tpot);
+      batch = std::max(batch, 1e-9);
+      queue = prompt_queue(steps_, served, batch, together);
+      step = steps_.decode(batch);
+      tpot = step / accepted;
+      // Prompts that arrive while it decodes, and those that its own left behind.
+      if (output_ > 1) {
+        tpot +=
+            (batch / steps_.groups() + queue.left) / (output_ - 1) * steps_.prompt(batch).stolen_s;
+      }
+      const double next = std::min(result_.capacity, served * (output_ - 1) * tpot);
       if (std::abs(next - batch) < 1e-4 * std::max(batch, 1.0)) break;
       batch = (batch + next) / 2;
     }
     result_.batch = batch;
-    result_.itl_s = p.step / accepted_tokens(deployment_.speculation);
-    result_.tpot_s = p.tpot;
+    result_.itl_s = step / accepted;
+    result_.tpot_s = tpot;
     result_.request_throughput = served;
-    set_ttft(p, batch, served, std::min(1.0, batch));
+    result_.prefill_s = steps_.prompts(1);
+    result_.queue_s = queue.first_s() - result_.prefill_s;
+    result_.place_s = place_wait(served, result_.max_request_throughput, result_.capacity);
+    result_.ttft_s = deployment_.engine.request_s + queue.first_s() + result_.place_s;
     if (result_.load_share > kSaturationLimit) {
       no_ttft(
           fmt::format("{:.3g} requests/s are {:.0f} % of the {:.3g} that it can carry: TTFT is "
@@ -293,7 +223,7 @@ class ServingModel {
   // Completions per second with every slot taken.
   double maximum_rate() {
     const Point p = point(result_.capacity, 1);
-    if (output_ <= 1) return groups_ / std::max(p.own, p.step);
+    if (output_ <= 1) return steps_.groups() / std::max(p.own, p.step);
     return result_.capacity / ((output_ - 1) * p.tpot + p.own);
   }
 
@@ -303,10 +233,10 @@ class ServingModel {
     const double most = result_.capacity / deployment_.engine.memory_share;
     const double running = std::min(batch, std::floor(most));
     const double rounds = std::ceil(batch / running);
-    const double prefill = prefill_steps(0, running / groups_);
-    const double step = decode_step(running);
+    const double prefill = steps_.prompts(running / steps_.groups());
+    const double step = steps_.decode(running);
     result_.batch = running;
-    result_.prefill_s = prefill_steps(0, 1);
+    result_.prefill_s = steps_.prompts(1);
     result_.itl_s = result_.tpot_s = step / accepted_tokens(deployment_.speculation);
     result_.ttft_s = deployment_.engine.request_s + prefill;
     const double whole = prefill + (output_ - 1) * result_.tpot_s + deployment_.engine.request_s;
@@ -324,33 +254,36 @@ class ServingModel {
     result_.ttft_reason = std::move(reason);
   }
 
-  void finish() {
+  void finish(Detail detail) {
     if (result_.ttft_s) result_.e2e_s = *result_.ttft_s + (output_ - 1) * result_.tpot_s;
     result_.output_throughput = result_.request_throughput * output_;
-    shape_.clear();
-    add_decodes(std::max<int64_t>(1, std::llround(rows(result_.batch))), mean_context());
-    result_.decode = coster_.cost(shape_);
-    if (load_.input_tokens > 0) {
-      shape_.clear();
-      shape_.add({.context = 0, .new_tokens = std::min(load_.input_tokens, step_tokens_)});
-      result_.prefill = coster_.cost(shape_);
-    }
+    result_.tails = serving_tails(steps_, load_, facts());
+    if (detail == Detail::kFigures) return;
+    result_.decode = steps_.decode_cost(result_.batch);
+    result_.prefill = steps_.prompt_cost();
   }
 
+  ServingFacts facts() const {
+    return {.batch = result_.batch,
+            .capacity = result_.capacity,
+            .request_throughput = result_.request_throughput,
+            .max_request_throughput = result_.max_request_throughput,
+            .itl_s = result_.itl_s,
+            .tpot_s = result_.tpot_s,
+            .place_s = result_.place_s,
+            .ttft_s = result_.ttft_s,
+            .reason = result_.ttft_reason};
+  }
+
+  ServingSteps& steps_;
   const Deployment& deployment_;
   const ServingLoad& load_;
-  StepCoster coster_;
   const double input_, output_;
-  const double groups_;
   int64_t max_sequences_ = 0, step_tokens_ = 0;
-  StepShape shape_;
   ServingPrediction result_;
 };
 
-}  // namespace
-
-Result<ServingPrediction> predict_serving(const Deployment& deployment, const ServingLoad& load) {
-  if (const auto checked = check_deployment(deployment); !checked) return checked.error();
+Result<void> check_load(const Deployment& deployment, const ServingLoad& load) {
   if (load.input_tokens < 0 || load.output_tokens < 1 || load.input_tokens > (1 << 28) ||
       load.output_tokens > (1 << 28)) {
     return invalid_argument("--input-len, --output-len: expected at least 0 and 1 tokens");
@@ -373,7 +306,35 @@ Result<ServingPrediction> predict_serving(const Deployment& deployment, const Se
         "--input-len, --output-len: found {} + {} tokens, expected at most the context of {}: {}",
         load.input_tokens, load.output_tokens, deployment.model.id, deployment.model.max_context));
   }
-  return ServingModel(deployment, load).run();
+  return {};
+}
+
+}  // namespace
+
+Result<ServingPredictor> ServingPredictor::make(const Deployment& deployment) {
+  if (const auto checked = check_deployment(deployment); !checked) return checked.error();
+  return ServingPredictor(deployment);
+}
+
+Result<ServingPrediction> ServingPredictor::predict(const ServingLoad& load, Detail detail) {
+  if (const auto checked = check_load(deployment(), load); !checked) return checked.error();
+  return ServingModel(steps_, load).run(detail);
+}
+
+double ServingPredictor::missing_bytes(const ServingLoad& load) const {
+  const catalog::EngineProfile& engine = deployment().engine;
+  const MemoryPlan plan =
+      memory_plan(deployment(), steps_.rank(),
+                  {.step_tokens = load.max_step_tokens.value_or(engine.max_step_tokens),
+                   .max_sequences = load.max_sequences.value_or(engine.max_sequences)});
+  const double request = steps_.rank().kv_bytes(load.input_tokens + load.output_tokens);
+  return plan.fits() ? std::max(0.0, request - plan.kv_bytes) : plan.missing_bytes + request;
+}
+
+Result<ServingPrediction> predict_serving(const Deployment& deployment, const ServingLoad& load) {
+  auto predictor = ServingPredictor::make(deployment);
+  if (!predictor) return predictor.error();
+  return predictor->predict(load, Detail::kOperators);
 }
 
 }  // namespace prony::perfmodel
