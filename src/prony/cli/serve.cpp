@@ -27,7 +27,11 @@ constexpr core::Nanos kDrainLimitNs = 30 * core::kNanosPerSecond;
 Result<std::unique_ptr<engine::CpuExecutor>> make_executor(const catalog::ModelSpec& spec,
                                                            const ServeOptions& options) {
   engine::CpuExecutorOptions wanted;
-  wanted.dtype = options.dtype == "float32" ? kernels::Dtype::kF32 : kernels::Dtype::kBf16;
+  wanted.dtype = options.weight_dtype == "fp32"   ? kernels::Dtype::kF32
+                 : options.weight_dtype == "int8" ? kernels::Dtype::kI8
+                                                  : kernels::Dtype::kBf16;
+  wanted.bf16_rows = std::nullopt;
+  if (options.activation_dtype != "auto") wanted.bf16_rows = options.activation_dtype == "bf16";
   wanted.threads = options.threads > 0 ? static_cast<int>(options.threads)
                                        : static_cast<int>(core::allowed_cores().size());
   wanted.max_tokens_per_step = static_cast<int32_t>(options.max_step_tokens);

@@ -19,7 +19,10 @@ void declare(Flags& flags, ServeOptions& options) {
       .text("--model", options.model, "dummy:<preset> or dummy:<catalogue id>")
       .text("--served-model-name", options.served_name, "what clients call it (default: --model)")
       .choice("--device", options.device, {"cpu"}, "where it runs")
-      .choice("--dtype", options.dtype, {"bfloat16", "float32"}, "weights and KV cache")
+      .choice("--weight-dtype", options.weight_dtype, {"bf16", "fp32", "int8"},
+              "weights; the KV cache is fp32 beside fp32, else bf16")
+      .choice("--activation-dtype", options.activation_dtype, {"auto", "fp32", "bf16"},
+              "what products of bf16 weights read; auto: bf16 where the processor has AMX")
       .integer("--seed", options.seed, "of dummy weights and of requests without a seed")
       .integer("--threads", options.threads, "of the engine; 0: one per allowed core");
   flags.group("Endpoint")

@@ -11,7 +11,8 @@
 namespace prony::cli {
 
 struct ServeOptions {
-  std::string model, served_name, device = "cpu", host = "127.0.0.1", dtype = "bfloat16";
+  std::string model, served_name, device = "cpu", host = "127.0.0.1";
+  std::string weight_dtype = "bf16", activation_dtype = "auto";
   std::string policy = "fcfs", prefix_caching = "on";
   int64_t port = 8000, threads = 0, seed = 0, max_waiting = 1024;
   int64_t max_sequences = 64, max_step_tokens = 512;

@@ -41,7 +41,7 @@ int32_t blocks_of(int64_t tokens) {
 Result<int32_t> plan_blocks(const catalog::ModelSpec& spec, const CpuExecutorOptions& options,
                             int32_t max_context) {
   if (options.block_count) return *options.block_count;
-  const int64_t page = KvStore::page_bytes(spec, options.dtype);
+  const int64_t page = KvStore::page_bytes(spec, kv_dtype(options.dtype));
   const int64_t useful = int64_t{options.max_sequences} * blocks_of(max_context);
   const int64_t count = std::min(
       {options.kv_cache_bytes / page, useful, int64_t{std::numeric_limits<int32_t>::max()}});
@@ -74,7 +74,7 @@ ForwardLimits limits_of(const Capacity& capacity) {
 
 MemoryNeed need_of(const catalog::ModelSpec& spec, kernels::Dtype dtype, const Capacity& capacity) {
   return {.weights_bytes = Model::weights_bytes(spec, dtype),
-          .kv_bytes = capacity.block_count * KvStore::page_bytes(spec, dtype),
+          .kv_bytes = capacity.block_count * KvStore::page_bytes(spec, kv_dtype(dtype)),
           .workspace_bytes = Forward::workspace_bytes(spec, limits_of(capacity))};
 }
 
@@ -92,6 +92,8 @@ CpuExecutor::CpuExecutor(std::unique_ptr<kernels::ThreadPool> pool, Model model,
                          const Capacity& capacity)
     : pool_(std::move(pool)),
       kernels_(&kernels),
+      bf16_rows_(options.bf16_rows.value_or(kernels.isa == kernels::Isa::kAmx) &&
+                 options.dtype == kernels::Dtype::kBf16),
       model_(std::move(model)),
       kv_(std::move(kv)),
       sampler_(model_.spec().vocab, kernels),
@@ -127,13 +129,14 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const catalog::ModelSpe
   Result<Model> model = Model::load(spec, options.dtype, source, *pool);
   if (!model.ok()) return model.error();
   Result<KvStore> kv =
-      KvStore::create(spec, options.dtype, capacity->block_count, options.touch_memory);
+      KvStore::create(spec, kv_dtype(options.dtype), capacity->block_count, options.touch_memory);
   if (!kv.ok()) return kv.error();
   std::unique_ptr<CpuExecutor> executor(new CpuExecutor(std::move(pool), std::move(model).value(),
                                                         std::move(kv).value(), **kernels, options,
                                                         *capacity));
-  Result<Forward> forward = Forward::create(executor->model_, executor->kv_, **kernels,
-                                            *executor->pool_, limits_of(*capacity));
+  Result<Forward> forward =
+      Forward::create(executor->model_, executor->kv_, **kernels, *executor->pool_,
+                      limits_of(*capacity), {.bf16_rows = executor->bf16_rows_});
   if (!forward.ok()) return forward.error();
   executor->forward_.emplace(std::move(forward).value());
   return executor;

@@ -27,7 +27,10 @@ namespace prony::engine {
 
 struct CpuExecutorOptions {
   // Changes results.
-  kernels::Dtype dtype = kernels::Dtype::kBf16;  // of weights and KV cache; arithmetic is fp32
+  kernels::Dtype dtype = kernels::Dtype::kBf16;  // of weights; KV cache: fp32 with fp32, else bf16
+  /// Products of bf16 weights read activations rounded to bf16 (ForwardOptions); absent: where the
+  /// processor has AMX, which is several times as fast then.
+  std::optional<bool> bf16_rows = false;
   /// Tokens that may be sampled: ids below this. 0: the model's vocabulary. For a tokenizer smaller
   /// than the model's, as the byte tokenizer with the shape of a large model.
   int32_t sample_vocab = 0;
@@ -67,6 +70,7 @@ class CpuExecutor final : public sched::Executor {
 
   const catalog::ModelSpec& model() const noexcept { return model_.spec(); }
   kernels::Isa isa() const noexcept { return kernels_->isa; }
+  bool bf16_rows() const noexcept { return bf16_rows_; }
   const MemoryNeed& memory() const noexcept { return memory_; }
   int32_t sample_vocab() const noexcept { return sample_vocab_; }
 
@@ -98,6 +102,7 @@ class CpuExecutor final : public sched::Executor {
 
   std::unique_ptr<kernels::ThreadPool> pool_;  // its address is Forward's
   const kernels::Kernels* kernels_;
+  bool bf16_rows_;
   Model model_;
   KvStore kv_;
   std::optional<Forward> forward_;  // points to the members above: the executor never moves

@@ -1,7 +1,7 @@
 // The law that makes batching honest: a request gives the same tokens and the same logits, bit by
 // bit, whether it runs alone, among 31 others, cut into chunks, preempted and recomputed, or on a
-// prefix hit. With the real scheduler, for fp32 and bf16, greedy and drawn, on every instruction
-// set.
+// prefix hit. With the real scheduler, for fp32, bf16 (with fp32 and with bf16 rows) and int8,
+// greedy and drawn, on every instruction set.
 #include <gtest/gtest.h>
 
 #include "prony/engine/serving_testing.hpp"
@@ -17,6 +17,7 @@ using kernels::Isa;
 struct Variant {
   Isa isa;
   Dtype dtype;
+  bool bf16_rows;
   bool draws;
 };
 
@@ -24,15 +25,20 @@ std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const Isa isa : kernels::supported_isas()) {
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBf16}) {
-      for (const bool draws : {false, true}) all.push_back({isa, dtype, draws});
+      for (const bool draws : {false, true}) all.push_back({isa, dtype, false, draws});
     }
+    all.push_back({isa, Dtype::kBf16, true, false});
+    all.push_back({isa, Dtype::kI8, false, true});
   }
   return all;
 }
 
 std::string variant_name(const testing::TestParamInfo<Variant>& param) {
   return std::string(isa_name(param.param.isa)) +
-         (param.param.dtype == Dtype::kF32 ? "F32" : "Bf16") +
+         (param.param.dtype == Dtype::kF32  ? "F32"
+          : param.param.dtype == Dtype::kI8 ? "Int8"
+          : param.param.bf16_rows           ? "Bf16Rows"
+                                            : "Bf16") +
          (param.param.draws ? "Drawn" : "Greedy");
 }
 
@@ -59,6 +65,7 @@ class EqualityTest : public testing::TestWithParam<Variant> {
   Server server(const Limits& limits) const {
     CpuExecutorOptions options;
     options.dtype = GetParam().dtype;
+    options.bf16_rows = GetParam().bf16_rows;
     options.isa = GetParam().isa;
     options.threads = limits.threads;
     options.max_tokens_per_step = limits.max_tokens_per_step;

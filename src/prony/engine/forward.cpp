@@ -22,6 +22,13 @@ int64_t widest_mlp(const catalog::ModelSpec& spec) {
   return std::max({dense, int64_t{spec.moe->intermediate}, int64_t{spec.moe->shared_intermediate}});
 }
 
+// Inputs of the widest product of the model.
+int64_t widest_input(const catalog::ModelSpec& spec) {
+  const int64_t attention = int64_t{spec.heads} * (spec.mla ? spec.mla->v_head_dim : spec.head_dim);
+  const int64_t rank = spec.mla ? spec.mla->q_lora_rank : 0;
+  return std::max({int64_t{spec.hidden}, attention, rank, widest_mlp(spec)});
+}
+
 // Panels per task: all at once for one thread, else about four tasks a thread, in pairs because the
 // kernel reads two panels together.
 int64_t panel_grain(int64_t panels, int threads) {
@@ -54,6 +61,12 @@ Forward::Forward(const catalog::ModelSpec& spec, const ForwardLimits& limits, ke
       inner_(arena_.take<float>(limits.max_tokens * inner_stride_)),
       last_(arena_.take<float>(limits.max_rows * hidden_stride_)),
       logits_(arena_.take<float>(std::min(limits.max_rows, kLogitRows) * vocab_stride_)) {
+  const int64_t packed_rows =
+      kernels::round_up(std::max(limits.max_tokens, kLogitRows), kernels::kTileRows);
+  packed_.stride_bytes = kernels::PackedRows::stride_for(widest_input(spec));
+  packed_.data = arena_.take<std::byte>(packed_rows * packed_.stride_bytes);
+  packed_.scale = arena_.take<float>(packed_rows);
+  packed_.sum = arena_.take<int32_t>(packed_rows);
   const double scale =
       spec.attention_scale.value_or(1.0 / core::math::sqrt(static_cast<double>(spec.head_dim)));
   attention_scale_ = static_cast<float>(spec.mla ? scale * rope_softmax_factor(spec.rope) : scale);
@@ -87,7 +100,7 @@ int64_t Forward::workspace_bytes(const catalog::ModelSpec& spec, const ForwardLi
 
 Result<Forward> Forward::create(const Model& model, const KvStore& kv,
                                 const kernels::Kernels& kernels, kernels::ThreadPool& pool,
-                                const ForwardLimits& limits) {
+                                const ForwardLimits& limits, const ForwardOptions& options) {
   Result<kernels::Pages> pages =
       kernels::Pages::create(workspace_bytes(model.spec(), limits), true);
   if (!pages.ok()) return pages.error();
@@ -96,6 +109,7 @@ Result<Forward> Forward::create(const Model& model, const KvStore& kv,
   forward.kv_ = &kv;
   forward.kernels_ = &kernels;
   forward.pool_ = &pool;
+  forward.options_ = options;
   forward.positions_.reserve(static_cast<size_t>(limits.max_tokens));
   forward.token_pages_.reserve(static_cast<size_t>(limits.max_tokens));
   forward.pieces_.reserve(
@@ -153,11 +167,29 @@ void Forward::embed(std::span<const ForwardRow> rows) {
   }
 }
 
+// The rows as the product with `weight` reads them; null if it reads x.
+const kernels::PackedRows* Forward::pack(const float* x, int64_t x_stride, int64_t rows,
+                                         const kernels::PackedMatrix& weight) {
+  const bool bf16 = weight.dtype() == kernels::Dtype::kBf16 && options_.bf16_rows;
+  if (!bf16 && weight.dtype() != kernels::Dtype::kI8) return nullptr;
+  packed_.dtype = weight.dtype();
+  pool_->run(rows, kTokenGrain, [&](int64_t begin, int64_t end) {
+    kernels_->pack_rows({.x = x + begin * x_stride,
+                         .x_stride = x_stride,
+                         .rows = end - begin,
+                         .inputs = weight.inputs(),
+                         .to = &packed_,
+                         .first = begin});
+  });
+  return &packed_;
+}
+
 void Forward::matmul(const float* x, int64_t x_stride, int64_t rows,
                      const kernels::PackedMatrix& weight, const float* bias, float* y,
                      int64_t y_stride) {
   const kernels::MatmulArgs args{.x = x,
                                  .x_stride = x_stride,
+                                 .packed = pack(x, x_stride, rows, weight),
                                  .rows = rows,
                                  .weight = &weight,
                                  .bias = bias,

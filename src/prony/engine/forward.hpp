@@ -1,7 +1,9 @@
 // Forward: one generic pass of a decoder over the rows of a step, driven by ModelSpec. Rows
 // of different requests, decode and prefill alike, lie one after another in every buffer; by the
 // kernels' contract (kernels.hpp) no row's result depends on another's or on how a prompt was cut.
-// Arithmetic is fp32 throughout; with bf16 weights and KV cache those are rounded, activations not.
+// Arithmetic is fp32 throughout; with bf16 weights and KV cache those are rounded, activations only
+// if ForwardOptions says so, and then where a product reads them. With int8 weights products read
+// int8 rows (kernels::PackedRows).
 // All keys and values of a layer are stored before any row attends, so a row may read blocks that
 // another row of the same step fills (sched::PrefixSharing::kPlanned).
 // Experts: tokens are gathered by expert, and each token adds its experts' answers in the order of
@@ -32,6 +34,11 @@ struct ForwardLimits {
   int32_t max_context = 0;  // positions
 };
 
+struct ForwardOptions {
+  /// Products of bf16 weights read rows rounded to bf16, as AMX tiles need them.
+  bool bf16_rows = false;
+};
+
 /// Consecutive tokens of one sequence.
 struct ForwardRow {
   std::span<const int32_t> tokens;  // to compute
@@ -58,7 +65,7 @@ class Forward {
   /// `model`, `kv` and `pool` must outlive it. Error: kEnvironment if the memory cannot be had.
   static Result<Forward> create(const Model& model, const KvStore& kv,
                                 const kernels::Kernels& kernels, kernels::ThreadPool& pool,
-                                const ForwardLimits& limits);
+                                const ForwardLimits& limits, const ForwardOptions& options = {});
 
   /// One step. Requires the limits, valid tokens and pages (checked).
   void run(std::span<const ForwardRow> rows, ForwardObserver* observer = nullptr);
@@ -73,6 +80,8 @@ class Forward {
   // Tokens of a prefill that one attention task takes: enough to use a page often once it is in
   // cache, few enough to balance threads.
   static constexpr int32_t kPieceTokens = 32;
+  // Heads of a group that one attention task takes at least.
+  static constexpr int64_t kTaskHeads = 8;
   // Tokens that one task of an elementwise operator takes.
   static constexpr int64_t kTokenGrain = 8;
   /// Query tokens of one row that one task attends with.
@@ -84,6 +93,8 @@ class Forward {
   Forward(const catalog::ModelSpec& spec, const ForwardLimits& limits, kernels::Arena arena);
   void prepare(std::span<const ForwardRow> rows);
   void embed(std::span<const ForwardRow> rows);
+  const kernels::PackedRows* pack(const float* x, int64_t x_stride, int64_t rows,
+                                  const kernels::PackedMatrix& weight);
   void matmul(const float* x, int64_t x_stride, int64_t rows, const kernels::PackedMatrix& weight,
               const float* bias, float* y, int64_t y_stride);
   void norm(const float* x, int64_t x_stride, int64_t n, const float* weight, float* y,
@@ -108,6 +119,7 @@ class Forward {
 
   catalog::ModelSpec spec_;
   ForwardLimits limits_;
+  ForwardOptions options_;
   kernels::Arena arena_;
   const Model* model_ = nullptr;
   const KvStore* kv_ = nullptr;
@@ -128,6 +140,7 @@ class Forward {
   float* inner_;      // [max_tokens][intermediate]
   float* last_;       // [max_rows][hidden]: normed, of the rows that want logits
   float* logits_;     // [kLogitRows][vocab]
+  kernels::PackedRows packed_;  // [max_tokens or kLogitRows][widest input of a product]
   // Latent attention only.
   int64_t q_rank_stride_ = 0, latent_stride_ = 0, q_latent_stride_ = 0, out_latent_stride_ = 0;
   float* q_rank_ = nullptr;      // [max_tokens][q_lora_rank]

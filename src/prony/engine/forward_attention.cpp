@@ -1,4 +1,6 @@
 // Attention of one layer: projections, positions, the way into the pages, and the walk over them.
+#include <algorithm>
+
 #include "prony/engine/forward.hpp"
 
 namespace prony::engine {
@@ -119,11 +121,16 @@ void Forward::per_head(const float* x, int64_t x_stride, int64_t x_step,
 
 void Forward::attend(std::span<const ForwardRow> rows, int32_t index, const kernels::KvLayout& kv,
                      const float* q, int64_t q_stride, float* out, int64_t out_stride) {
-  const int64_t tasks = static_cast<int64_t>(pieces_.size()) * kv.kv_heads;
+  // A row of attention is one head of one token. A piece is cut again where its rows are many (all
+  // heads of latent attention read one key), so that one sequence in decode employs all threads.
+  const int64_t group = spec_.heads / kv.kv_heads;
+  const int64_t cuts = std::max<int64_t>(1, group / kTaskHeads);
+  const int64_t tasks = static_cast<int64_t>(pieces_.size()) * kv.kv_heads * cuts;
   const int32_t window = catalog::attention_window(spec_, index).value_or(0);
   pool_->run(tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const Piece& piece = pieces_[static_cast<size_t>(task / kv.kv_heads)];
+      const int64_t cut = task % cuts, head = task / cuts % kv.kv_heads;
+      const Piece& piece = pieces_[static_cast<size_t>(task / cuts / kv.kv_heads)];
       const ForwardRow& row = rows[static_cast<size_t>(piece.row)];
       const kernels::AttentionArgs args{
           .q = q + piece.first * q_stride,
@@ -138,8 +145,10 @@ void Forward::attend(std::span<const ForwardRow> rows, int32_t index, const kern
           .scale = attention_scale_,
           .window = window,
           .softcap = static_cast<float>(spec_.attention_softcap.value_or(0))};
-      kernels_->attention(args, static_cast<int32_t>(task % kv.kv_heads), piece.token_begin,
-                          piece.token_end);
+      const int64_t first = piece.token_begin * group;
+      const int64_t count = (piece.token_end - piece.token_begin) * group;
+      kernels_->attention(args, static_cast<int32_t>(head), first + count * cut / cuts,
+                          first + count * (cut + 1) / cuts);
     }
   });
 }

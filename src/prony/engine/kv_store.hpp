@@ -12,6 +12,11 @@
 
 namespace prony::engine {
 
+/// Keys and values are fp32 beside fp32 weights, else bf16.
+constexpr kernels::Dtype kv_dtype(kernels::Dtype weights) {
+  return weights == kernels::Dtype::kF32 ? weights : kernels::Dtype::kBf16;
+}
+
 class KvStore {
  public:
   static int64_t page_bytes(const catalog::ModelSpec& spec, kernels::Dtype dtype);

@@ -11,12 +11,15 @@ using kernels::Dtype;
 using kernels::PackedMatrix;
 
 Model::Model(const catalog::ModelSpec& spec, Dtype dtype, kernels::Arena arena)
-    : spec_(spec), dtype_(dtype), arena_(std::move(arena)) {
+    : spec_(spec),
+      dtype_(dtype),
+      arena_(std::move(arena)),
+      small_dtype_(dtype == Dtype::kI8 ? Dtype::kBf16 : dtype) {
   const int64_t hidden = spec.hidden;
   const int64_t q = int64_t{spec.heads} * spec.head_dim;
   const int64_t kv = int64_t{spec.kv_heads} * spec.head_dim;
   if (!spec.tied_embeddings) {
-    embedding_ = arena_.take<std::byte>(spec.vocab * hidden * kernels::dtype_bytes(dtype));
+    embedding_ = arena_.take<std::byte>(spec.vocab * hidden * kernels::dtype_bytes(small_dtype_));
   }
   for (int32_t i = 0; i < spec.layers; ++i) {
     LayerWeights& layer = layers_.emplace_back();
@@ -86,8 +89,8 @@ MlaWeights Model::take_mla() {
   mla.kv_a = take_matrix(shape.kv_lora_rank + shape.qk_rope_head_dim, spec_.hidden);
   mla.kv_a_norm = arena_.take<float>(shape.kv_lora_rank);
   for (int32_t head = 0; head < spec_.heads; ++head) {
-    mla.key_up.push_back(take_matrix(shape.kv_lora_rank, shape.qk_nope_head_dim));
-    mla.value_up.push_back(take_matrix(shape.v_head_dim, shape.kv_lora_rank));
+    mla.key_up.push_back(take_matrix(small_dtype_, shape.kv_lora_rank, shape.qk_nope_head_dim));
+    mla.value_up.push_back(take_matrix(small_dtype_, shape.v_head_dim, shape.kv_lora_rank));
   }
   return mla;
 }
@@ -121,7 +124,7 @@ void Model::embed(int32_t token, float* row) const {
     // Tied: gathering a row from the packed head costs a cache line an element, microseconds a
     // token; a second copy of the table would cost its whole size.
     head_.read_row(token, row);
-  } else if (dtype_ == Dtype::kF32) {
+  } else if (small_dtype_ == Dtype::kF32) {
     std::memcpy(row, static_cast<const float*>(embedding_) + token * hidden,
                 static_cast<size_t>(hidden) * sizeof(float));
   } else {

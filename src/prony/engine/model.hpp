@@ -1,5 +1,7 @@
-// Model: the weights of a decoder, packed for the CPU kernels: matrices in fp32 or bf16, norm
-// weights and biases always as floats (rounded to bf16 first if the matrices are). Query, key and
+// Model: the weights of a decoder, packed for the CPU kernels: matrices in fp32, bf16 or int8, norm
+// weights and biases always as floats (rounded to bf16 first unless all is fp32). With int8, what
+// is small or not a plain product stays as it is with bf16: the embedding table, unless the head is
+// tied to it, and the two up-projections of latent attention, a matrix a head. Query, key and
 // value projections are one matrix, gate and up another, so each input is read once.
 // Source of the tensor names: the published checkpoints of each architecture.
 // Thread safety: immutable after load().
@@ -28,7 +30,7 @@ class Model {
                             const TensorSource& source, kernels::ThreadPool& pool);
 
   const catalog::ModelSpec& spec() const noexcept { return spec_; }
-  kernels::Dtype dtype() const noexcept { return dtype_; }
+  kernels::Dtype dtype() const noexcept { return dtype_; }  // of the large matrices
   /// True where layer `index` routes to experts.
   bool has_experts(int32_t index) const noexcept {
     return spec_.moe && index >= spec_.moe->dense_layers;
@@ -52,7 +54,8 @@ class Model {
   kernels::Dtype dtype_;
   kernels::Arena arena_;
   std::vector<LayerWeights> layers_;
-  void* embedding_ = nullptr;  // float or Bf16 [vocab][hidden]; null if tied: rows come from head_
+  kernels::Dtype small_dtype_;  // of what int8 is not for
+  void* embedding_ = nullptr;   // float or Bf16 [vocab][hidden]; null if tied: rows come from head_
   float* final_norm_ = nullptr;
   kernels::PackedMatrix head_;
 };

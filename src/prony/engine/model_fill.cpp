@@ -214,7 +214,7 @@ void fill_moe(Filler& filler, const catalog::ModelSpec& spec, const std::string&
 }  // namespace
 
 Result<void> Model::fill(const TensorSource& source, kernels::ThreadPool& pool) {
-  Filler filler(source, dtype_, pool);
+  Filler filler(source, small_dtype_, pool);
   const int64_t hidden = spec_.hidden;
   const auto norm = [&](const std::string& name, float* target) {
     filler.vector(name, target, hidden);

@@ -80,7 +80,7 @@ class Sequence {
                              .window = shape_.window,
                              .softcap = shape_.softcap};
     for (int32_t head = 0; head < shape_.kv_heads; ++head) {
-      kernels_.attention(args, head, 0, end - begin);
+      kernels_.attention(args, head, 0, int64_t{end - begin} * shape_.heads / shape_.kv_heads);
     }
   }
 

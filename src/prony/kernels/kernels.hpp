@@ -1,9 +1,15 @@
 // Kernels: the operators of one decoder step on the CPU, as a table of functions chosen once by
-// instruction set. Weights and KV cache are fp32 or bf16; activations and all arithmetic are fp32.
+// instruction set. Weights are fp32, bf16 or int8, the KV cache fp32 or bf16; activations are fp32
+// between the operators, and so is all arithmetic but the sums of int8 products.
 //
 // The numerical contract, which every level of Isa keeps, so that all give the same bits:
-//  - an element of a matrix product is one chain  acc = fma(x[k], w[k], acc),  k ascending from 0,
-//    the bias added at the end: nothing depends on the number of rows, on blocking or on threads;
+//  - an element of a matrix product with fp32 rows is one chain  acc = fma(x[k], w[k], acc),  k
+//    ascending from 0, the bias added at the end: nothing depends on the number of rows, on
+//    blocking or on threads;
+//  - with bf16 rows (PackedRows) it is summed as AMX tiles do: for every 32 inputs one chain of fma
+//    over the even and one over the odd ones, each from 0, then acc = acc + (even + odd). (Tiles
+//    flush numbers below 2^-126 to zero, the other levels keep them: bits are equal down to there);
+//  - with int8 rows the sum is an exact integer, the result float(sum) * row scale * output scale;
 //  - a long sum (norm, softmax) is 16 partial sums, element i in lane i mod 16, added by halving
 //    (8 + 8, 4 + 4, 2 + 2, 1 + 1);
 //  - attention of a query walks the context in spans of 64 tokens counted from position 0, with a
@@ -22,10 +28,38 @@
 
 namespace prony::kernels {
 
+/// Activations rounded for products in low precision: bf16 to nearest even, or int8 with a scale a
+/// row (largest magnitude / 127; a row below 1e-30 is 0, one with a NaN or infinity gives NaNs).
+struct PackedRows {
+  Dtype dtype = Dtype::kBf16;  // or kI8
+  std::byte* data = nullptr;   // [rows, up to a multiple of 16][padded_inputs], stride_bytes
+  int64_t stride_bytes = 0;
+  float* scale = nullptr;  // [rows]; int8 only
+  int32_t* sum = nullptr;  // [rows] of the int8 values: weights are stored with 128 added
+
+  /// Bytes from a row to the next: an odd number of cache lines, see stride_of in the engine.
+  static int64_t stride_for(int64_t inputs) noexcept {
+    return (round_up(2 * inputs, 128) / 64 | 1) * 64;
+  }
+};
+/// Rows a tile product reads, whatever the number asked for.
+inline constexpr int64_t kTileRows = 16;
+
+struct PackRowsArgs {
+  const float* x = nullptr;  // [rows][inputs], x_stride
+  int64_t x_stride = 0;
+  int64_t rows = 0;
+  int64_t inputs = 0;
+  const PackedRows* to = nullptr;
+  int64_t first = 0;  // row of `to` that x[0] goes to
+};
+
 /// y[m][n] = x[m][k] W[n][k]^T (+ bias[n]).
 struct MatmulArgs {
-  const float* x = nullptr;  // [rows][k], x_stride
+  const float* x = nullptr;  // [rows][k], x_stride; unused with packed rows
   int64_t x_stride = 0;
+  // The rows in the weight's dtype, bf16 or int8; null: x. Requires them for an int8 weight.
+  const PackedRows* packed = nullptr;
   int64_t rows = 0;
   const PackedMatrix* weight = nullptr;  // [n][k]
   const float* bias = nullptr;           // [n] or null
@@ -106,6 +140,7 @@ struct Kernels {
 
   /// Panels [panel_begin, panel_end) of the weight only: the unit that threads share.
   void (*matmul)(const MatmulArgs& args, int64_t panel_begin, int64_t panel_end);
+  void (*pack_rows)(const PackRowsArgs& args);
   void (*rmsnorm)(const RmsNormArgs& args);
   /// x += y.
   void (*add)(float* x /* [n] */, const float* y /* [n] */, int64_t n);
@@ -125,9 +160,9 @@ struct Kernels {
   void (*rope)(float* x /* [2 half] */, const float* cosine /* [half] */,
                const float* sine /* [half] */, int64_t half);
   void (*store_kv)(const StoreKvArgs& args);
-  /// Queries that read kv head `kv_head`, of the query tokens [token_begin, token_end).
-  void (*attention)(const AttentionArgs& args, int32_t kv_head, int32_t token_begin,
-                    int32_t token_end);
+  /// Of the queries that read kv head `kv_head`, numbered token by token, [row_begin, row_end):
+  /// row = token * (heads / kv_heads) + head within the group.
+  void (*attention)(const AttentionArgs& args, int32_t kv_head, int64_t row_begin, int64_t row_end);
   /// y = exp((x - shift) * factor). y may be x. Error at most 2 ulp of the exact exp of the rounded
   /// argument; underflow is gradual.
   void (*exp)(const float* x /* [n] */, float* y /* [n] */, int64_t n, float shift, float factor);

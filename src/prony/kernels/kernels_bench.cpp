@@ -174,7 +174,9 @@ void Attention(benchmark::State& state) {
                            .scale = 0.1f};
   const Kernels& kernels = fastest();
   for (auto _ : state) {
-    for (int32_t head = 0; head < kv.kv_heads; ++head) kernels.attention(args, head, 0, tokens);
+    for (int32_t head = 0; head < kv.kv_heads; ++head) {
+      kernels.attention(args, head, 0, int64_t{tokens} * heads / kv.kv_heads);
+    }
     benchmark::DoNotOptimize(out.data());
   }
   set_bytes(state, page_count * kv.page_bytes);

@@ -97,7 +97,40 @@ TEST(Isa, NamesAndChoices) {
   const Result<Isa> unknown = choose_isa("avx3", "PRONY_ISA");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(unknown.error().message, "PRONY_ISA: found 'avx3', expected generic, avx2 or avx512");
+  EXPECT_EQ(unknown.error().message,
+            "PRONY_ISA: found 'avx3', expected generic, avx2, avx512, avx512vnni or amx");
+}
+
+// A missing bit takes away every level that needs it, and with it all above.
+TEST(Isa, AMissingFeatureBitEndsTheListThere) {
+  CpuFeatures all{.avx2 = true,
+                  .fma = true,
+                  .avx512f = true,
+                  .avx512bw = true,
+                  .avx512dq = true,
+                  .avx512vl = true,
+                  .avx512_vnni = true,
+                  .amx_tile = true,
+                  .amx_bf16 = true,
+                  .amx_int8 = true,
+                  .tile_permission = true};
+  EXPECT_EQ(isas_of(all).back(), Isa::kAmx);
+  EXPECT_EQ(isas_of(all).size(), 5u);
+  EXPECT_EQ(isas_of({}), std::vector<Isa>{Isa::kGeneric});
+  const struct {
+    bool CpuFeatures::*bit;
+    Isa fastest;
+  } cases[] = {{&CpuFeatures::avx2, Isa::kGeneric},        {&CpuFeatures::fma, Isa::kGeneric},
+               {&CpuFeatures::avx512f, Isa::kAvx2},        {&CpuFeatures::avx512bw, Isa::kAvx2},
+               {&CpuFeatures::avx512dq, Isa::kAvx2},       {&CpuFeatures::avx512vl, Isa::kAvx2},
+               {&CpuFeatures::avx512_vnni, Isa::kAvx512},  {&CpuFeatures::amx_tile, Isa::kVnni},
+               {&CpuFeatures::amx_bf16, Isa::kVnni},       {&CpuFeatures::amx_int8, Isa::kVnni},
+               {&CpuFeatures::tile_permission, Isa::kVnni}};
+  for (const auto& c : cases) {
+    CpuFeatures without = all;
+    without.*c.bit = false;
+    EXPECT_EQ(isas_of(without).back(), c.fastest);
+  }
 }
 
 TEST(Isa, TheEnvironmentForcesALevel) {

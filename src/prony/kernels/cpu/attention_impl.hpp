@@ -241,15 +241,12 @@ void attention_rows(const AttentionArgs& args, int32_t kv_head, int64_t row_begi
 }
 
 template <class V>
-void attention_kernel(const AttentionArgs& args, int32_t kv_head, int32_t token_begin,
-                      int32_t token_end) {
-  const int64_t group = args.heads / args.kv->kv_heads;
+void attention_kernel(const AttentionArgs& args, int32_t kv_head, int64_t row_begin,
+                      int64_t row_end) {
   if (args.kv->dtype == Dtype::kF32) {
-    attention_rows<V, V::kAttentionRows, float>(args, kv_head, token_begin * group,
-                                                token_end * group);
+    attention_rows<V, V::kAttentionRows, float>(args, kv_head, row_begin, row_end);
   } else {
-    attention_rows<V, V::kAttentionRows, quant::Bf16>(args, kv_head, token_begin * group,
-                                                      token_end * group);
+    attention_rows<V, V::kAttentionRows, quant::Bf16>(args, kv_head, row_begin, row_end);
   }
 }
 

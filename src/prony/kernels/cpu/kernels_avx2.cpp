@@ -10,8 +10,15 @@ namespace {
 // 16 registers: 6 rows x 2 accumulators + 2 weights + 1 broadcast; one row x 8 in decode.
 struct Avx2Lanes {
   static constexpr int kSmallRows = 1, kRows = 6, kVectors = 1, kAttentionRows = 1;
+  static constexpr int kPackedRows = 1, kPackedVectors = 1;
   struct F {
     __m256 low, high;
+  };
+  struct I {
+    __m256i low, high;
+  };
+  struct Bytes4 {
+    __m256i even, odd;  // bytes 0 and 2, bytes 1 and 3, each as 16 bits
   };
 
   PRONY_INLINE static __m256i mask8(int64_t n) {
@@ -52,6 +59,44 @@ struct Avx2Lanes {
     const auto* pairs = reinterpret_cast<const __m256i*>(p);
     split(_mm256_loadu_si256(pairs), even.low, odd.low);
     split(_mm256_loadu_si256(pairs + 1), even.high, odd.high);
+  }
+  PRONY_INLINE static int32_t four_bytes(const void* p) {
+    int32_t word;
+    __builtin_memcpy(&word, p, sizeof(word));
+    return word;
+  }
+  PRONY_INLINE static void broadcast_pair(const quant::Bf16* p, F& even, F& odd) {
+    const __m256i pair = _mm256_set1_epi32(four_bytes(p));
+    split(pair, even.low, odd.low);
+    even.high = even.low;
+    odd.high = odd.low;
+  }
+  PRONY_INLINE static void store_low_bytes(int8_t* p, F f) {
+    alignas(32) int32_t bits[kLanes];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(bits), _mm256_castps_si256(f.low));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(bits + 8), _mm256_castps_si256(f.high));
+    for (int i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(bits[i] & 0xFF);
+  }
+  PRONY_INLINE static I izero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  // Sign-extended by shifts inside 16 bits: byte 0 up and down again, byte 1 down.
+  PRONY_INLINE static Bytes4 broadcast4(const int8_t* p) {
+    const __m256i bytes = _mm256_set1_epi32(four_bytes(p));
+    return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
+  }
+  PRONY_INLINE static __m256i dot4_8(__m256i sum, const uint8_t* w, Bytes4 x) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
+    const __m256i even = _mm256_and_si256(bytes, _mm256_set1_epi16(0xFF));
+    const __m256i odd = _mm256_srli_epi16(bytes, 8);
+    return _mm256_add_epi32(
+        sum, _mm256_add_epi32(_mm256_madd_epi16(even, x.even), _mm256_madd_epi16(odd, x.odd)));
+  }
+  PRONY_INLINE static I dot4(I sum, const uint8_t* w, Bytes4 x) {
+    return {dot4_8(sum.low, w, x), dot4_8(sum.high, w + 32, x)};
+  }
+  PRONY_INLINE static F to_float_less(I sum, uint32_t less) {
+    const __m256i minus = _mm256_set1_epi32(static_cast<int32_t>(less));
+    return {_mm256_cvtepi32_ps(_mm256_sub_epi32(sum.low, minus)),
+            _mm256_cvtepi32_ps(_mm256_sub_epi32(sum.high, minus))};
   }
   // The upper half holds the rounded bf16, the lower half is 0 (quant::to_bf16, eight at a time).
   PRONY_INLINE static __m256i rounded(__m256 f) {

@@ -14,7 +14,12 @@ namespace {
 // 32 registers: 12 rows x 2 accumulators + 2 weights + broadcast and mask, or 6 x 4 in decode.
 struct Avx512Lanes {
   static constexpr int kSmallRows = 6, kRows = 12, kVectors = 2, kAttentionRows = 4;
+  static constexpr int kPackedRows = 4, kPackedVectors = 2;
   using F = __m512;
+  using I = __m512i;
+  struct Bytes4 {
+    __m512i even, odd;  // bytes 0 and 2, bytes 1 and 3, each as 16 bits
+  };
 
   PRONY_INLINE static __mmask16 mask(int64_t n) {
     const auto count = static_cast<unsigned>(n < 0 ? 0 : n > 16 ? 16 : n);
@@ -40,6 +45,35 @@ struct Avx512Lanes {
     const __m512i pairs = _mm512_loadu_si512(p);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
     odd = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(~0xFFFF)));
+  }
+  PRONY_INLINE static int32_t four_bytes(const void* p) {
+    int32_t word;
+    __builtin_memcpy(&word, p, sizeof(word));
+    return word;
+  }
+  PRONY_INLINE static void broadcast_pair(const quant::Bf16* p, F& even, F& odd) {
+    const __m512i pair = _mm512_set1_epi32(four_bytes(p));
+    even = _mm512_castsi512_ps(_mm512_slli_epi32(pair, 16));
+    odd = _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32(~0xFFFF)));
+  }
+  PRONY_INLINE static void store_low_bytes(int8_t* p, F f) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_castps_si512(f)));
+  }
+  PRONY_INLINE static I izero() { return _mm512_setzero_si512(); }
+  // Sign-extended by shifts inside 16 bits: byte 0 up and down again, byte 1 down.
+  PRONY_INLINE static Bytes4 broadcast4(const int8_t* p) {
+    const __m512i bytes = _mm512_set1_epi32(four_bytes(p));
+    return {_mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 8), _mm512_srai_epi16(bytes, 8)};
+  }
+  PRONY_INLINE static I dot4(I sum, const uint8_t* w, Bytes4 x) {
+    const __m512i bytes = _mm512_loadu_si512(w);
+    const __m512i even = _mm512_and_si512(bytes, _mm512_set1_epi16(0xFF));
+    const __m512i odd = _mm512_srli_epi16(bytes, 8);
+    return _mm512_add_epi32(
+        sum, _mm512_add_epi32(_mm512_madd_epi16(even, x.even), _mm512_madd_epi16(odd, x.odd)));
+  }
+  PRONY_INLINE static F to_float_less(I sum, uint32_t less) {
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, _mm512_set1_epi32(static_cast<int32_t>(less))));
   }
   // The upper half holds the rounded bf16, the lower half is 0 (quant::to_bf16, 16 at a time).
   // vcvtneps2bf16 would flush subnormals, so it is not used.

@@ -8,9 +8,16 @@ namespace {
 
 struct GenericLanes {
   static constexpr int kSmallRows = 1, kRows = 4, kVectors = 1, kAttentionRows = 1;
+  static constexpr int kPackedRows = 1, kPackedVectors = 1;
   static constexpr int kCount = 16;
   struct F {
     float lane[kCount];
+  };
+  struct I {
+    uint32_t lane[kCount];  // unsigned: sums may wrap on the way
+  };
+  struct Bytes4 {
+    int8_t byte[4];
   };
 
   static int64_t clamp(int64_t n) { return n < 0 ? 0 : n > kCount ? kCount : n; }
@@ -42,6 +49,29 @@ struct GenericLanes {
   static void load_pairs(const quant::Bf16* p, F& even, F& odd) {
     even = make([&](int i) { return quant::to_float(p[2 * i]); });
     odd = make([&](int i) { return quant::to_float(p[2 * i + 1]); });
+  }
+  static void broadcast_pair(const quant::Bf16* p, F& even, F& odd) {
+    even = set1(quant::to_float(p[0]));
+    odd = set1(quant::to_float(p[1]));
+  }
+  static void store_low_bytes(int8_t* p, const F& f) {
+    for (int i = 0; i < kCount; ++i) {
+      p[i] = static_cast<int8_t>(__builtin_bit_cast(uint32_t, f.lane[i]) & 0xFF);
+    }
+  }
+  static I izero() { return {}; }
+  static Bytes4 broadcast4(const int8_t* p) { return {{p[0], p[1], p[2], p[3]}}; }
+  static I dot4(I sum, const uint8_t* w, Bytes4 x) {
+    for (int i = 0; i < kCount; ++i) {
+      for (int j = 0; j < 4; ++j) {
+        sum.lane[i] += static_cast<uint32_t>(int{w[4 * i + j]} * int{x.byte[j]});
+      }
+    }
+    return sum;
+  }
+  static F to_float_less(const I& sum, uint32_t less) {
+    return make(
+        [&](int i) { return static_cast<float>(static_cast<int32_t>(sum.lane[i] - less)); });
   }
   static void store_bf16_n(quant::Bf16* p, const F& f, int64_t n) {
     for (int64_t i = 0; i < clamp(n); ++i) p[i] = quant::to_bf16(f.lane[i]);

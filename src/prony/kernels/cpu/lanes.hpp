@@ -9,6 +9,8 @@
 //   load_n(p, n) store_n(p, f, n) the first n lanes, n clamped to [0, 16]; the others load as 0
 //   load_bf16(p) store_bf16(p, f) store_bf16_n(p, f, n)    rounding to nearest even
 //   load_pairs(p, even, odd)      32 bf16: even gets elements 0, 2, ..., odd gets 1, 3, ...
+//   broadcast_pair(p, even, odd)  2 bf16, each in all lanes
+//   store_low_bytes(p, f)         the lowest byte of every lane's bits, 16 int8
 //   fma(a, b, c) = a b + c, fms(a, b, c) = a b - c         rounded once
 //   add sub mul div
 //   max(a, b) = a > b ? a : b, min(a, b) = a < b ? a : b    so b if either is a NaN
@@ -19,9 +21,15 @@
 //   leave()                       makes the caller's SSE code fast again (vzeroupper)
 //   reduce_add(f) reduce_max(f)   by halving: lane i with lane i + 8, then + 4, + 2, + 1
 //
-// and the constants kSmallRows, kRows, kVectors, kAttentionRows: how many accumulators fit its
-// registers (see matmul_impl.hpp, attention_impl.hpp).
-// Thread safety: stateless.
+// what int8 products ask for:
+//   I, izero()                    16 sums of 32 bits, which wrap
+//   Bytes4, broadcast4(p)         4 int8, ready for dot4 with every lane
+//   dot4(sum, w, x)               lane i of sum + w[4 i + 0 .. 3] (unsigned) . x
+//   to_float_less(sum, n)         sum - n as floats
+//
+// and the constants kPackedRows, kPackedVectors (matmul_packed_impl.hpp), kSmallRows, kRows,
+// kVectors, kAttentionRows: how many accumulators fit its registers (see matmul_impl.hpp,
+// attention_impl.hpp). Thread safety: stateless.
 #pragma once
 #include <cstddef>
 

@@ -9,14 +9,12 @@
 #include <cstdint>
 
 #include "prony/kernels/cpu/lanes.hpp"
+#include "prony/kernels/cpu/matmul_packed_impl.hpp"
 #include "prony/kernels/kernels.hpp"
 
 namespace prony::kernels::cpu {
 
 inline constexpr int64_t kBlockInputs = 256;  // 256 x 32 floats = 32 KiB: two thirds of L1
-// Weights are read once a step, each 32-column panel a stream of its own; two KiB ahead keeps a
-// core's line-fill buffers busy where the hardware prefetcher stops at a 4 KiB page.
-inline constexpr int64_t kPrefetchBytes = 2048;
 
 /// One register tile over the inputs [k_begin, k_end).
 template <class Element>
@@ -258,7 +256,9 @@ void matmul_typed(const MatmulArgs& args, int64_t panel_begin, int64_t panel_end
 
 template <class V>
 void matmul_kernel(const MatmulArgs& args, int64_t panel_begin, int64_t panel_end) {
-  if (args.weight->dtype() == Dtype::kF32) {
+  if (args.packed != nullptr) {
+    matmul_packed<V>(args, panel_begin, panel_end);
+  } else if (args.weight->dtype() == Dtype::kF32) {
     matmul_typed<V, float>(args, panel_begin, panel_end);
   } else {
     matmul_typed<V, quant::Bf16>(args, panel_begin, panel_end);

@@ -32,6 +32,7 @@ template <class V>
 constexpr Kernels make_kernels(Isa isa) {
   return {.isa = isa,
           .matmul = &Entry<V, &matmul_kernel<V>>::call,
+          .pack_rows = &Entry<V, &pack_rows_kernel<V>>::call,
           .rmsnorm = &Entry<V, &rmsnorm_kernel<V>>::call,
           .add = &Entry<V, &add_kernel<V>>::call,
           .silu_mul = &Entry<V, &silu_mul_kernel<V>>::call,
