@@ -183,7 +183,9 @@ double Surface::at(double x, double y) const {
 double AttentionTables::ratio(const std::array<double, 4>& at) const {
   if (ratios.empty()) return 1;
   // Straight in the logarithm, for the points are; 0 is a place before 1.
-  const auto scale = [](double x) { return x < 1 ? x - 1 : core::math::log(x) / 0.6931471805599453; };
+  const auto scale = [](double x) {
+    return x < 1 ? x - 1 : core::math::log(x) / 0.6931471805599453;
+  };
   std::array<size_t, 4> low{};
   std::array<double, 4> fraction{};
   for (size_t i = 0; i < 4; ++i) {
