@@ -1,7 +1,8 @@
 // Speed of the whole engine: tokens per second of decode and prefill of the built-in dummies, one
-// thread, beside what the weights read a step would allow. Counters: tokens_per_s; weights_GB_per_s
-// is the bytes of weights times steps per second, to be read beside ReadBandwidth of kernels_bench
-// (a model under a few hundred MB runs partly from the last-level cache: the size is printed).
+// thread, and of the Llama-3.2-1B shape, two (its weights take seconds to fill, 2.5 GB), beside
+// what the weights read a step would allow. Counters: tokens_per_s; weights_GB_per_s is the bytes
+// of weights times steps per second, to be read beside ReadBandwidth of kernels_bench (a model
+// under a few hundred MB runs partly from the last-level cache: the size is printed).
 #include <benchmark/benchmark.h>
 
 #include "prony/catalog/catalog.hpp"
@@ -15,6 +16,13 @@ namespace {
 std::unique_ptr<CpuExecutor> executor_of(const char* name, kernels::Dtype dtype) {
   CpuExecutorOptions options;
   options.dtype = dtype;
+  options.bf16_rows = std::nullopt;  // as `prony serve` decides
+  if (std::string_view(name).find("1b") != std::string_view::npos) {
+    options.threads = 2;
+    options.max_context = 2048;
+    options.max_sequences = 16;
+    options.kv_cache_bytes = int64_t{2} << 30;
+  }
   return CpuExecutor::create(catalog::resolve_model(name).value(), DummyTensors(1), options)
       .value();
 }
@@ -87,6 +95,15 @@ BENCHMARK_CAPTURE(Decode, demo_bf16, "dummy:demo", kernels::Dtype::kBf16)->Arg(1
 BENCHMARK_CAPTURE(Decode, demo_fp32, "dummy:demo", kernels::Dtype::kF32)->Arg(1);
 BENCHMARK_CAPTURE(Decode, small_bf16, "dummy:small", kernels::Dtype::kBf16)->Arg(1)->Arg(16);
 
+BENCHMARK_CAPTURE(Decode, llama_1b_bf16, "dummy:llama-3.2-1b", kernels::Dtype::kBf16)
+    ->Arg(1)
+    ->Arg(16)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Decode, llama_1b_int8, "dummy:llama-3.2-1b", kernels::Dtype::kI8)
+    ->Arg(1)
+    ->Arg(16)
+    ->UseRealTime();
+
 void Prefill(benchmark::State& state, const char* name, kernels::Dtype dtype) {
   const auto tokens = static_cast<int32_t>(state.range(0));
   const auto executor = executor_of(name, dtype);
@@ -100,6 +117,12 @@ void Prefill(benchmark::State& state, const char* name, kernels::Dtype dtype) {
 }
 BENCHMARK_CAPTURE(Prefill, demo_bf16, "dummy:demo", kernels::Dtype::kBf16)->Arg(64)->Arg(512);
 BENCHMARK_CAPTURE(Prefill, small_bf16, "dummy:small", kernels::Dtype::kBf16)->Arg(512);
+BENCHMARK_CAPTURE(Prefill, llama_1b_bf16, "dummy:llama-3.2-1b", kernels::Dtype::kBf16)
+    ->Arg(512)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Prefill, llama_1b_int8, "dummy:llama-3.2-1b", kernels::Dtype::kI8)
+    ->Arg(512)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace prony::engine

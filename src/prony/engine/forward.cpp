@@ -61,10 +61,9 @@ Forward::Forward(const catalog::ModelSpec& spec, const ForwardLimits& limits, ke
       inner_(arena_.take<float>(limits.max_tokens * inner_stride_)),
       last_(arena_.take<float>(limits.max_rows * hidden_stride_)),
       logits_(arena_.take<float>(std::min(limits.max_rows, kLogitRows) * vocab_stride_)) {
-  const int64_t packed_rows =
-      kernels::round_up(std::max(limits.max_tokens, kLogitRows), kernels::kTileRows);
-  packed_.stride_bytes = kernels::PackedRows::stride_for(widest_input(spec));
-  packed_.data = arena_.take<std::byte>(packed_rows * packed_.stride_bytes);
+  const int64_t packed_rows = std::max(limits.max_tokens, kLogitRows);
+  packed_.data = arena_.take<std::byte>(kernels::PackedRows::size_bytes(
+      kernels::Dtype::kBf16, packed_rows, widest_input(spec)));  // int8 needs no more, see pack()
   packed_.scale = arena_.take<float>(packed_rows);
   packed_.sum = arena_.take<int32_t>(packed_rows);
   const double scale =
@@ -173,6 +172,7 @@ const kernels::PackedRows* Forward::pack(const float* x, int64_t x_stride, int64
   const bool bf16 = weight.dtype() == kernels::Dtype::kBf16 && options_.bf16_rows;
   if (!bf16 && weight.dtype() != kernels::Dtype::kI8) return nullptr;
   packed_.dtype = weight.dtype();
+  packed_.block_bytes = kernels::PackedRows::block_bytes_for(weight.dtype(), weight.inputs());
   pool_->run(rows, kTokenGrain, [&](int64_t begin, int64_t end) {
     kernels_->pack_rows({.x = x + begin * x_stride,
                          .x_stride = x_stride,

@@ -30,20 +30,24 @@ namespace prony::kernels {
 
 /// Activations rounded for products in low precision: bf16 to nearest even, or int8 with a scale a
 /// row (largest magnitude / 127; a row below 1e-30 is 0, one with a NaN or infinity gives NaNs).
+/// Layout: tiles of 16 rows by 64 bytes of inputs, as AMX loads them, a tile in one piece: rows in
+/// blocks of 16, inside a block tile by tile; inputs padded with zeros to whole tiles.
 struct PackedRows {
-  Dtype dtype = Dtype::kBf16;  // or kI8
-  std::byte* data = nullptr;   // [rows, up to a multiple of 16][padded_inputs], stride_bytes
-  int64_t stride_bytes = 0;
-  float* scale = nullptr;  // [rows]; int8 only
-  int32_t* sum = nullptr;  // [rows] of the int8 values: weights are stored with 128 added
+  static constexpr int64_t kTileRows = 16, kRowBytes = 64, kTileBytes = kTileRows * kRowBytes;
 
-  /// Bytes from a row to the next: an odd number of cache lines, see stride_of in the engine.
-  static int64_t stride_for(int64_t inputs) noexcept {
-    return (round_up(2 * inputs, 128) / 64 | 1) * 64;
+  Dtype dtype = Dtype::kBf16;  // or kI8
+  std::byte* data = nullptr;   // [ceil(rows/16)][block_bytes / 1024][16][64]
+  int64_t block_bytes = 0;     // of 16 rows
+  float* scale = nullptr;      // [rows]; int8 only
+  int32_t* sum = nullptr;      // [rows] of the int8 values: weights are stored with 128 added
+
+  static int64_t block_bytes_for(Dtype dtype, int64_t inputs) noexcept {
+    return PackedMatrix::padded_inputs(dtype, inputs) * dtype_bytes(dtype) * kTileRows;
+  }
+  static int64_t size_bytes(Dtype dtype, int64_t rows, int64_t inputs) noexcept {
+    return (rows + kTileRows - 1) / kTileRows * block_bytes_for(dtype, inputs);
   }
 };
-/// Rows a tile product reads, whatever the number asked for.
-inline constexpr int64_t kTileRows = 16;
 
 struct PackRowsArgs {
   const float* x = nullptr;  // [rows][inputs], x_stride

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "prony/kernels/ceilings.hpp"
 #include "prony/kernels/kernels.hpp"
 #include "prony/kernels/memory.hpp"
 #include "prony/kernels/test_support.hpp"
@@ -41,22 +42,6 @@ struct Weight {
   Pages pages;
   PackedMatrix matrix;
 };
-
-// One word of every cache line of [begin, end), from four places at once and asked for ahead, so
-// that nothing but memory is the limit: reading front to back alone was a third slower.
-uint64_t touch_lines(const uint64_t* begin, const uint64_t* end) {
-  constexpr int64_t kWords = 8, kAhead = 64 * kWords;  // of a line; 4 KiB
-  const int64_t quarter = (end - begin) / 4 / kWords * kWords;
-  uint64_t sum = 0;
-  for (int64_t i = 0; i < quarter; i += kWords) {
-    for (int64_t stream = 0; stream < 4; ++stream) {
-      const uint64_t* word = begin + stream * quarter + i;
-      __builtin_prefetch(word + kAhead);
-      sum += *word;
-    }
-  }
-  return sum;
-}
 
 // The ceiling of every product with few rows: memory read once.
 void ReadBandwidth(benchmark::State& state) {
@@ -121,27 +106,67 @@ BENCHMARK(Matmul)
     ->Args({512, 2048, 384, 1, 1})
     ->UseRealTime();
 
-// The ceiling of products with many rows: the same kernel on a weight so small that everything lies
-// in the first-level cache and the register tile is all that works. No product can beat it by much.
-void FmaPeak(benchmark::State& state) {
-  const int64_t rows = 12, outputs = 32, inputs = 128;
-  const Weight weight(Dtype::kF32, outputs, inputs);
-  const std::vector<float> x = random_floats(rows * inputs, 2);
-  std::vector<float> y(static_cast<size_t>(rows * outputs));
-  const MatmulArgs args{.x = x.data(),
-                        .x_stride = inputs,
-                        .rows = rows,
-                        .weight = &weight.matrix,
-                        .y = y.data(),
-                        .y_stride = outputs};
+// Rows packed in bf16 or int8, the packing included: rows, outputs, inputs, int8, threads.
+void MatmulPacked(benchmark::State& state) {
+  const int64_t rows = state.range(0), outputs = state.range(1), inputs = state.range(2);
+  const Dtype dtype = state.range(3) != 0 ? Dtype::kI8 : Dtype::kBf16;
+  const Weight weight(dtype, outputs, inputs);
+  const int64_t x_stride = inputs + kLanes, y_stride = outputs + kLanes;
+  // In huge pages, as the engine's buffers.
+  const Pages memory = Pages::create((x_stride + y_stride) * rows * 4, true).value();
+  const std::vector<float> values = random_floats(rows * x_stride, 2);
+  auto* x = reinterpret_cast<float*>(memory.data());
+  float* y = x + values.size();
+  std::copy(values.begin(), values.end(), x);
+  const Pages storage = Pages::create(PackedRows::size_bytes(dtype, rows, inputs), true).value();
+  std::vector<float> scales(static_cast<size_t>(rows));
+  std::vector<int32_t> sums(static_cast<size_t>(rows));
+  const PackedRows packed{.dtype = dtype,
+                          .data = storage.data(),
+                          .block_bytes = PackedRows::block_bytes_for(dtype, inputs),
+                          .scale = scales.data(),
+                          .sum = sums.data()};
+  const MatmulArgs args{
+      .packed = &packed, .rows = rows, .weight = &weight.matrix, .y = y, .y_stride = y_stride};
+  ThreadPool pool(static_cast<int>(state.range(4)));
   const Kernels& kernels = fastest();
+  const int64_t panels = weight.matrix.panels();
+  const int64_t grain = pool.threads() == 1 ? panels : round_up(panels / (4 * pool.threads()), 2);
   for (auto _ : state) {
-    kernels.matmul(args, 0, 1);
-    benchmark::DoNotOptimize(y.data());
+    pool.run(rows, 8, [&](int64_t begin, int64_t end) {
+      kernels.pack_rows({.x = x + begin * x_stride,
+                         .x_stride = x_stride,
+                         .rows = end - begin,
+                         .inputs = inputs,
+                         .to = &packed,
+                         .first = begin});
+    });
+    pool.run(panels, grain, [&](int64_t begin, int64_t end) { kernels.matmul(args, begin, end); });
+    benchmark::DoNotOptimize(y);
   }
+  set_bytes(state, weight.bytes());
   set_flops(state, 2.0 * static_cast<double>(rows * outputs * inputs));
 }
-BENCHMARK(FmaPeak);
+BENCHMARK(MatmulPacked)
+    ->ArgNames({"rows", "outputs", "inputs", "int8", "threads"})
+    // Llama-3.2-1B's widest products: gate and up, head (decode streams 512 and 256 MiB).
+    ->ArgsProduct({{1, 2, 3, 4, 8, 16}, {131072}, {2048}, {0, 1}, {2}})
+    ->ArgsProduct({{32, 128, 512}, {16384}, {2048}, {0, 1}, {1, 2}})
+    ->Args({512, 2048, 8192, 0, 2})
+    ->Args({512, 2048, 8192, 1, 2})
+    ->UseRealTime();
+
+// The ceilings that docs and traces name, see ceilings.hpp; threads.
+void MachineCeilings(benchmark::State& state) {
+  ThreadPool pool(static_cast<int>(state.range(0)));
+  Ceilings ceilings;
+  for (auto _ : state) ceilings = measure_ceilings(fastest(), pool).value();
+  state.counters["read_GB_per_s"] = ceilings.read_bytes * 1e-9;
+  state.counters["fp32_GFLOP_per_s"] = ceilings.fp32_ops * 1e-9;
+  state.counters["bf16_GFLOP_per_s"] = ceilings.bf16_ops * 1e-9;
+  state.counters["int8_GOP_per_s"] = ceilings.int8_ops * 1e-9;
+}
+BENCHMARK(MachineCeilings)->ArgName("threads")->Arg(1)->Arg(2)->Iterations(1);
 
 // tokens, context, heads, kv_heads, head_dim, bf16.
 void Attention(benchmark::State& state) {

@@ -15,25 +15,27 @@ namespace prony::kernels {
 /// Packed rows with their memory: garbage where a tile reads and nothing was packed.
 struct OwnedRows {
   OwnedRows(Dtype dtype, int64_t count, int64_t inputs)
-      : storage(static_cast<size_t>(round_up(count, kTileRows) * PackedRows::stride_for(inputs)) /
-                64),
+      : storage(static_cast<size_t>(PackedRows::size_bytes(dtype, count, inputs)) / 64),
         scales(static_cast<size_t>(count)),
         sums(static_cast<size_t>(count)) {
     for (auto& line : storage) std::memset(line.bytes, 0x5A, sizeof(line.bytes));
     rows = {.dtype = dtype,
             .data = storage[0].bytes,
-            .stride_bytes = PackedRows::stride_for(inputs),
+            .block_bytes = PackedRows::block_bytes_for(dtype, inputs),
             .scale = scales.data(),
             .sum = sums.data()};
   }
+  const std::byte* at(int64_t row, int64_t byte) const {
+    return rows.data + row / 16 * rows.block_bytes + byte / 64 * 1024 + row % 16 * 64 + byte % 64;
+  }
   float bf16(int64_t row, int64_t k) const {
     quant::Bf16 value;
-    std::memcpy(&value, rows.data + row * rows.stride_bytes + k * 2, 2);
+    std::memcpy(&value, at(row, k * 2), 2);
     return quant::to_float(value);
   }
   int32_t int8(int64_t row, int64_t k) const {
     int8_t value = 0;
-    std::memcpy(&value, rows.data + row * rows.stride_bytes + k, 1);
+    std::memcpy(&value, at(row, k), 1);
     return value;
   }
   std::vector<OwnedMatrix::Line> storage;

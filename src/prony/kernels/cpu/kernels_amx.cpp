@@ -1,5 +1,9 @@
 // The products of packed rows on AVX-512 VNNI and on AMX tiles; all else of these levels is
 // AVX-512. VNNI needs one instruction where kernels_avx512.cpp needs five.
+#if !defined(__clang__)
+// g++ 12 writes _mm512_cvtepi32_ps with a vector that it leaves undefined on purpose, and warns.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
 #include <immintrin.h>
 
 #include "prony/kernels/cpu/matmul_amx_impl.hpp"
@@ -11,7 +15,7 @@ namespace {
 
 // What int8_tile and amx_panel ask of their Lanes, and no more.
 struct VnniLanes {
-  static constexpr int kPackedRows = 8, kPackedVectors = 2;
+  static constexpr int kPackedRows = 12, kPackedVectors = 2;
   using F = __m512;
   using I = __m512i;
   using Bytes4 = __m512i;
@@ -40,7 +44,10 @@ struct VnniLanes {
     return _mm512_set1_epi32(word);
   }
   PRONY_INLINE static I dot4(I sum, const uint8_t* w, Bytes4 x) {
-    return _mm512_dpbusd_epi32(sum, _mm512_loadu_si512(w), x);
+    // Not the intrinsic: g++ 12 copies its sums about and runs out of registers for twelve rows.
+    const __m512i weights = _mm512_loadu_si512(w);
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(x));
+    return sum;
   }
   PRONY_INLINE static F to_float_less(I sum, uint32_t less) {
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, _mm512_set1_epi32(static_cast<int32_t>(less))));

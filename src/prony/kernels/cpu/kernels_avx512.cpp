@@ -11,9 +11,10 @@
 namespace prony::kernels::cpu {
 namespace {
 
-// 32 registers: 12 rows x 2 accumulators + 2 weights + broadcast and mask, or 6 x 4 in decode.
+// 32 registers: 12 rows x 2 accumulators + 2 weights + broadcast and mask, or 5 x 4 in decode,
+// where a bf16 load gives two weights.
 struct Avx512Lanes {
-  static constexpr int kSmallRows = 6, kRows = 12, kVectors = 2, kAttentionRows = 4;
+  static constexpr int kSmallRows = 5, kRows = 12, kVectors = 2, kAttentionRows = 4;
   static constexpr int kPackedRows = 4, kPackedVectors = 2;
   using F = __m512;
   using I = __m512i;

@@ -23,15 +23,16 @@
 
 namespace prony::kernels::cpu {
 
-inline constexpr int64_t kTileBytes = 64;   // of a row
+inline constexpr int64_t kRowBytes = PackedRows::kRowBytes;
+inline constexpr int64_t kTileRows = PackedRows::kTileRows;
 inline constexpr int64_t kBlockSteps = 16;  // tiles of inputs in a block: 32 KiB of a panel
 inline constexpr int64_t kRegisterRows = 2 * kTileRows;
 inline constexpr int64_t kAheadBytes = 4096;  // of weights, while the first rows pass
 
 /// One register block: rows x 32 or 16 outputs over some tiles of the inputs.
 struct Block {
-  const std::byte* x;  // [16 kRowTiles][64 steps], x_stride
-  int64_t x_stride;
+  const std::byte* x;  // [kRowTiles], block_bytes, of [steps] tiles
+  int64_t block_bytes;
   const std::byte* w;  // [16 steps] lines of the panel
   int64_t w_step;      // bytes of a line: 64 a column tile
   int64_t steps;
@@ -47,9 +48,9 @@ PRONY_INLINE void run_block(const Block& b, bool prefetch) {
   std::byte* low = sums + kTileRows * b.sums_stride;
   if (b.resume) {
     T::template load<0>(sums, b.sums_stride);
-    if constexpr (kTwoColumns) T::template load<1>(sums + kTileBytes, b.sums_stride);
+    if constexpr (kTwoColumns) T::template load<1>(sums + kRowBytes, b.sums_stride);
     if constexpr (kTwoRows) T::template load<2>(low, b.sums_stride);
-    if constexpr (kTwoRows && kTwoColumns) T::template load<3>(low + kTileBytes, b.sums_stride);
+    if constexpr (kTwoRows && kTwoColumns) T::template load<3>(low + kRowBytes, b.sums_stride);
   } else {
     T::template zero<0>();
     if constexpr (kTwoColumns) T::template zero<1>();
@@ -60,29 +61,29 @@ PRONY_INLINE void run_block(const Block& b, bool prefetch) {
   const std::byte* w = b.w;
   for (int64_t step = 0; step < b.steps; ++step) {
     if (prefetch) {
-      for (int64_t at = 0; at < kTileRows * b.w_step; at += kTileBytes) {
+      for (int64_t at = 0; at < kTileRows * b.w_step; at += kRowBytes) {
         __builtin_prefetch(w + at + kAheadBytes);
       }
     }
     T::template load<6>(w, b.w_step);
-    T::template load<4>(x, b.x_stride);
+    T::template load<4>(x, kRowBytes);
     T::template multiply<kInt8, 0, 4, 6>();
     if constexpr (kTwoColumns) {
-      T::template load<7>(w + kTileBytes, b.w_step);
+      T::template load<7>(w + kRowBytes, b.w_step);
       T::template multiply<kInt8, 1, 4, 7>();
     }
     if constexpr (kTwoRows) {
-      T::template load<5>(x + kTileRows * b.x_stride, b.x_stride);
+      T::template load<5>(x + b.block_bytes, kRowBytes);
       T::template multiply<kInt8, 2, 5, 6>();
       if constexpr (kTwoColumns) T::template multiply<kInt8, 3, 5, 7>();
     }
-    x += kTileBytes;
+    x += PackedRows::kTileBytes;
     w += kTileRows * b.w_step;
   }
   T::template store<0>(sums, b.sums_stride);
-  if constexpr (kTwoColumns) T::template store<1>(sums + kTileBytes, b.sums_stride);
+  if constexpr (kTwoColumns) T::template store<1>(sums + kRowBytes, b.sums_stride);
   if constexpr (kTwoRows) T::template store<2>(low, b.sums_stride);
-  if constexpr (kTwoRows && kTwoColumns) T::template store<3>(low + kTileBytes, b.sums_stride);
+  if constexpr (kTwoRows && kTwoColumns) T::template store<3>(low + kRowBytes, b.sums_stride);
 }
 
 /// The columns of one panel that finish() turns from sums to outputs.
@@ -143,15 +144,16 @@ void amx_panel(const MatmulArgs& args, int64_t panel) {
     for (int64_t step = 0; step < steps && whole > 0; step += kBlockSteps) {
       const int64_t count = steps - step < kBlockSteps ? steps - step : kBlockSteps;
       for (row = 0; row < whole; row += kRegisterRows) {
-        run_block<T, kInt8, 2, 2>({.x = x.data + row * x.stride_bytes + step * kTileBytes,
-                                   .x_stride = x.stride_bytes,
-                                   .w = w + step * kTileRows * w_step,
-                                   .w_step = w_step,
-                                   .steps = count,
-                                   .resume = step > 0,
-                                   .sums = y + row * y_stride,
-                                   .sums_stride = y_stride * 4},
-                                  row == 0);
+        run_block<T, kInt8, 2, 2>(
+            {.x = x.data + row / kTileRows * x.block_bytes + step * PackedRows::kTileBytes,
+             .block_bytes = x.block_bytes,
+             .w = w + step * kTileRows * w_step,
+             .w_step = w_step,
+             .steps = count,
+             .resume = step > 0,
+             .sums = y + row * y_stride,
+             .sums_stride = y_stride * 4},
+            row == 0);
         if (step + count == steps && (kInt8 || columns.bias != nullptr)) {
           finish<V, kInt8>(x, row, kRegisterRows, columns, y + row * y_stride, y_stride,
                            y + row * y_stride, y_stride);
@@ -164,8 +166,8 @@ void amx_panel(const MatmulArgs& args, int64_t panel) {
   alignas(64) float sums[kRegisterRows * kPanelColumns];
   while (row < args.rows) {
     const int64_t count = args.rows - row < kRegisterRows ? args.rows - row : kRegisterRows;
-    const Block block{.x = x.data + row * x.stride_bytes,
-                      .x_stride = x.stride_bytes,
+    const Block block{.x = x.data + row / kTileRows * x.block_bytes,
+                      .block_bytes = x.block_bytes,
                       .w = w,
                       .w_step = w_step,
                       .steps = steps,

@@ -15,10 +15,9 @@ namespace prony::kernels::cpu {
 inline constexpr int64_t kPrefetchBytes = 2048;
 inline constexpr int64_t kTileInputs = 32;  // of bf16 in one tile row
 
-/// R rows by 16 NV outputs of a product of packed rows.
+/// R rows by 16 NV outputs of a product of packed rows; the rows are of one block of 16.
 struct PackedTileArgs {
-  const std::byte* x;  // [R][padded inputs], x_stride
-  int64_t x_stride;    // bytes
+  const std::byte* x;  // the first row in the block's first tile
   const std::byte* w;  // the panel, at the tile's column
   int64_t w_step;      // bytes from a line of the panel to the next
   int64_t inputs;      // padded
@@ -54,7 +53,7 @@ PRONY_INLINE void bf16_tile(const PackedTileArgs& t) {
       PRONY_UNROLL
       for (int j = 0; j < NV; ++j) even[r][j] = odd[r][j] = V::zero();
     }
-    const std::byte* x = t.x + k * 2;
+    const std::byte* x = t.x + k / kTileInputs * PackedRows::kTileBytes;
     for (int pair = 0; pair < kTileInputs / 2; ++pair) {
       Row<V, NV> w_even, w_odd;
       PRONY_UNROLL
@@ -65,7 +64,8 @@ PRONY_INLINE void bf16_tile(const PackedTileArgs& t) {
       PRONY_UNROLL
       for (int r = 0; r < R; ++r) {
         typename V::F x_even, x_odd;
-        V::broadcast_pair(reinterpret_cast<const quant::Bf16*>(x + r * t.x_stride), x_even, x_odd);
+        V::broadcast_pair(reinterpret_cast<const quant::Bf16*>(x + r * PackedRows::kRowBytes),
+                          x_even, x_odd);
         PRONY_UNROLL
         for (int j = 0; j < NV; ++j) {
           even[r][j] = V::fma(x_even, w_even[j], even[r][j]);
@@ -97,20 +97,24 @@ PRONY_INLINE void int8_tile(const PackedTileArgs& t) {
     for (int j = 0; j < NV; ++j) acc[r][j] = V::izero();
   }
   const std::byte* w = t.w;
-  const auto* x = reinterpret_cast<const int8_t*>(t.x);
-  for (int64_t k = 0; k < t.inputs; k += 4) {
-    PRONY_UNROLL
-    for (int j = 0; j < NV; ++j) __builtin_prefetch(w + j * 64 + kPrefetchBytes);
-    PRONY_UNROLL
-    for (int r = 0; r < R; ++r) {
-      const auto four = V::broadcast4(x + r * t.x_stride);
+  const auto* tile = reinterpret_cast<const int8_t*>(t.x);
+  for (int64_t k = 0; k < t.inputs; k += PackedRows::kRowBytes) {
+    const int8_t* x = tile;
+    for (int four = 0; four < PackedRows::kRowBytes / 4; ++four) {
       PRONY_UNROLL
-      for (int j = 0; j < NV; ++j) {
-        acc[r][j] = V::dot4(acc[r][j], reinterpret_cast<const uint8_t*>(w + j * 64), four);
+      for (int j = 0; j < NV; ++j) __builtin_prefetch(w + j * 64 + kPrefetchBytes);
+      PRONY_UNROLL
+      for (int r = 0; r < R; ++r) {
+        const auto bytes = V::broadcast4(x + r * PackedRows::kRowBytes);
+        PRONY_UNROLL
+        for (int j = 0; j < NV; ++j) {
+          acc[r][j] = V::dot4(acc[r][j], reinterpret_cast<const uint8_t*>(w + j * 64), bytes);
+        }
       }
+      x += 4;
+      w += t.w_step;
     }
-    x += 4;
-    w += t.w_step;
+    tile += PackedRows::kTileBytes;
   }
   PRONY_UNROLL
   for (int r = 0; r < R; ++r) {
@@ -124,8 +128,9 @@ PRONY_INLINE void int8_tile(const PackedTileArgs& t) {
   }
 }
 
+// A function of its own: among its callers' variables the compiler keeps sums in memory.
 template <class V, bool kInt8, int R, int NV>
-void packed_tile(const PackedTileArgs& t) {
+[[gnu::noinline]] void packed_tile(const PackedTileArgs& t) {
   if constexpr (kInt8) {
     int8_tile<V, R, NV>(t);
   } else {
@@ -133,12 +138,12 @@ void packed_tile(const PackedTileArgs& t) {
   }
 }
 
-/// All rows of the tile's columns: as many at once as registers hold, the rest one by one.
+/// Up to 16 rows of a block: as many at once as registers hold, then four, then one by one.
 template <class V, bool kInt8, int NV>
-PRONY_INLINE void packed_rows(PackedTileArgs t, int64_t rows) {
+PRONY_INLINE void packed_block(PackedTileArgs t, int64_t rows) {
   constexpr int kMost = V::kPackedRows;
   const auto advance = [&](int64_t count) {
-    t.x += count * t.x_stride;
+    t.x += count * PackedRows::kRowBytes;
     t.y += count * t.y_stride;
     if constexpr (kInt8) {
       t.row_scale += count;
@@ -152,9 +157,29 @@ PRONY_INLINE void packed_rows(PackedTileArgs t, int64_t rows) {
       advance(kMost);
     }
   }
+  if constexpr (kMost > 4) {
+    while (rows >= 4) {
+      packed_tile<V, kInt8, 4, NV>(t);
+      advance(4);
+    }
+  }
   while (rows > 0) {
     packed_tile<V, kInt8, 1, NV>(t);
     advance(1);
+  }
+}
+
+/// All rows of the tile's columns.
+template <class V, bool kInt8, int NV>
+PRONY_INLINE void packed_rows(PackedTileArgs t, int64_t rows, int64_t block_bytes) {
+  for (; rows > 0; rows -= PackedRows::kTileRows) {
+    packed_block<V, kInt8, NV>(t, rows < PackedRows::kTileRows ? rows : PackedRows::kTileRows);
+    t.x += block_bytes;
+    t.y += PackedRows::kTileRows * t.y_stride;
+    if constexpr (kInt8) {
+      t.row_scale += PackedRows::kTileRows;
+      t.row_sum += PackedRows::kTileRows;
+    }
   }
 }
 
@@ -171,7 +196,6 @@ void matmul_packed_typed(const MatmulArgs& args, int64_t panel_begin, int64_t pa
       const int64_t width = wide ? kWide : kLanes;
       PackedTileArgs t{};
       t.x = x.data;
-      t.x_stride = x.stride_bytes;
       t.w_step = columns * 4;
       t.inputs = w.padded_inputs();
       if constexpr (kInt8) {
@@ -187,9 +211,9 @@ void matmul_packed_typed(const MatmulArgs& args, int64_t panel_begin, int64_t pa
       t.y_stride = args.y_stride;
       t.valid = w.outputs() - column < width ? w.outputs() - column : width;
       if (wide) {
-        packed_rows<V, kInt8, V::kPackedVectors>(t, args.rows);
+        packed_rows<V, kInt8, V::kPackedVectors>(t, args.rows, x.block_bytes);
       } else {
-        packed_rows<V, kInt8, 1>(t, args.rows);
+        packed_rows<V, kInt8, 1>(t, args.rows, x.block_bytes);
       }
       at += width;
     }
@@ -211,8 +235,16 @@ PRONY_INLINE int64_t packed_inputs(Dtype dtype, int64_t inputs) {
   return (inputs + tile - 1) / tile * tile;
 }
 
+/// Where input i of a row lies that begins at `row`; 16 of them lie together.
+template <class Element>
+PRONY_INLINE Element* packed_at(std::byte* row, int64_t i) {
+  const int64_t byte = i * static_cast<int64_t>(sizeof(Element));
+  return reinterpret_cast<Element*>(row + byte / PackedRows::kRowBytes * PackedRows::kTileBytes +
+                                    byte % PackedRows::kRowBytes);
+}
+
 template <class V>
-void pack_row_int8(const float* x, int64_t inputs, int64_t padded, int8_t* out, float* scale,
+void pack_row_int8(const float* x, int64_t inputs, int64_t padded, std::byte* out, float* scale,
                    int32_t* sum) {
   using F = typename V::F;
   const F zero = V::zero();
@@ -235,7 +267,7 @@ void pack_row_int8(const float* x, int64_t inputs, int64_t padded, int8_t* out, 
     // min and max take the bound if v is a NaN.
     const F v = V::mul(V::load_n(x + i, inputs - i), inverse);
     const F shifted = V::add(V::max(V::min(v, top), bottom), magic);
-    V::store_low_bytes(out + i, shifted);
+    V::store_low_bytes(packed_at<int8_t>(out, i), shifted);
     total = V::add(total, V::sub(shifted, magic));
   }
   *scale = nothing ? invalid : most / 127.0f;
@@ -250,15 +282,14 @@ void pack_rows_kernel(const PackRowsArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const float* x = args.x + row * args.x_stride;
     const int64_t at = args.first + row;
-    std::byte* out = to.data + at * to.stride_bytes;
+    std::byte* out = to.data + at / PackedRows::kTileRows * to.block_bytes +
+                     at % PackedRows::kTileRows * PackedRows::kRowBytes;
     if (to.dtype == Dtype::kI8) {
-      pack_row_int8<V>(x, args.inputs, padded, reinterpret_cast<int8_t*>(out), to.scale + at,
-                       to.sum + at);
+      pack_row_int8<V>(x, args.inputs, padded, out, to.scale + at, to.sum + at);
       continue;
     }
-    auto* target = reinterpret_cast<quant::Bf16*>(out);
     for (int64_t i = 0; i < padded; i += kLanes) {
-      V::store_bf16_n(target + i, V::load_n(x + i, args.inputs - i), kLanes);
+      V::store_bf16_n(packed_at<quant::Bf16>(out, i), V::load_n(x + i, args.inputs - i), kLanes);
     }
   }
 }
