@@ -29,10 +29,14 @@ void read_time(YamlMap map, const YamlMap& refs, EngineProfile& profile) {
   profile.gemm16 = ratio("gemm16");
   profile.gemm8 = ratio("gemm8");
   profile.gemm8_memory = ratio("gemm8_memory");
+  if (map.has("few_heads")) {
+    profile.few_heads = map.quantity("few_heads", kRatios, 0, 1, refs).value;
+  }
   profile.overlap = map.quantity("overlap", kRatios, 0, 1, refs).value;
   profile.all_reduce = static_cast<AllReduceKind>(map.word("all_reduce", kKinds));
   profile.graph_batch_max =
       static_cast<int32_t>(map.quantity("graph_batch_max", kCounts, 0, 1e6, refs).value);
+  profile.graph_prompts = map.flag("graph_prompts", false);
   map.done();
 }
 

@@ -30,9 +30,11 @@ struct EngineProfile {
   double request_s = 0;       // from arrival to schedule and from token to client, once a request
   double gemm16 = 1, gemm8 = 1;  // time of GEMMs relative to the hardware's curves, 16 and 8 bits
   double gemm8_memory = 1;       // the same of weight-bound 8-bit GEMMs
+  double few_heads = 0;          // attention of decodes: times (8/KV heads of a rank)^this, below 8
   double overlap = 0;            // share of a collective hidden behind compute
   AllReduceKind all_reduce = AllReduceKind::kLibrary;
   int32_t graph_batch_max = 0;  // largest decode batch that runs as a CUDA graph; 0: none
+  bool graph_prompts = false;   // steps with prompts and so many tokens do too
   // Scheduler.
   bool mixed_steps = true;  // prefill chunks and decodes share a step
   int32_t max_sequences = 0, max_step_tokens = 0, block_tokens = 16;

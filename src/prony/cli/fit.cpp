@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> files, columns, where;
-  std::string model, group, residuals = "default", out, engine;
+  std::string model, group, residuals = "default", out;
   fit::RooflineOptions roofline;
   bool json = false;
 };
@@ -90,7 +90,7 @@ Result<void> run(const Options& options) {
     auto calibration =
         fit::calibration_of(*fitted, fmt::format("{}", fmt::join(options.files, ", ")));
     calibration.hardware = options.roofline.hardware;
-    calibration.engine = options.engine;
+    calibration.engine = options.roofline.engine;
     const auto text = fit::calibration_text(calibration);
     if (auto written = core::write_file_atomic(options.out, text); !written) return written.error();
   }
@@ -112,15 +112,16 @@ int run_fit(const Arguments& arguments) {
   Options options;
   Flags flags("fit", "fit a closed form to measurements, and say what they cannot tell");
   flags.positional("FILE", options.files, "CSV files with a header, or records")
-      .choice("--model", options.model, {"surface", "power", "alpha-beta", "knee", "step", "decay"},
+      .choice("--model", options.model,
+              {"surface", "power", "alpha-beta", "knee", "step", "engine", "decay"},
               "the closed form")
       .list("--column", options.columns, "NAME=COLUMN: what the file calls a column of the model")
       .list("--where", options.where, "COLUMN=WORD: only these rows")
       .text("--group", options.group, "column whose values are left out one after the other")
       .choice("--residuals", options.residuals, {"default", "relative", "absolute"},
               "what is small")
-      .text("--hardware", options.roofline.hardware, "catalogue id (step: needed)")
-      .text("--engine", options.engine, "engine, for the calibration file")
+      .text("--hardware", options.roofline.hardware, "catalogue id (step, engine: needed)")
+      .text("--engine", options.roofline.engine, "catalogue id (engine: needed)")
       .number("--weight-bytes", options.roofline.weight_bytes, "per weight (step)")
       .number("--kv-bytes", options.roofline.kv_bytes, "per element of the KV cache (step)")
       .text("--out", options.out, "write the calibration to this file")

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "prony/catalog/catalog.hpp"
+#include "prony/cli/calibrations.hpp"
 #include "prony/cli/predict_options.hpp"
 #include "prony/plan/prices.hpp"
 
@@ -73,6 +74,8 @@ void declare(Flags& flags, PlanOptions& o) {
       .list("--price", o.prices, "entries of the price books (prony cost --list), over the middle")
       .integer("--spares", o.spares, "replicas paid for beyond those that hold the load");
   flags.group("output")
+      .list("--calibration", o.calibration,
+            "files of prony fit --model engine, for this engine on some of the devices")
       .integer("--lines", o.lines, "of the front, in the table")
       .toggle("--json", o.json, "one JSON document on stdout");
 }
@@ -105,6 +108,20 @@ Result<plan::Question> question_of(const PlanOptions& o) {
   auto devices = plan::priced_devices(pieces_of(o.hardware), o.prices);
   if (!devices) return devices.error();
   q.space.devices = *std::move(devices);
+  const auto calibrations = load_calibrations(o.calibration);
+  if (!calibrations) return calibrations.error();
+  size_t used = 0;
+  for (plan::Device& device : q.space.devices) {
+    const auto* own = find_calibration(*calibrations, device.hardware.id, q.engine.id);
+    if (own == nullptr) continue;
+    device.calibration = own->factors;
+    ++used;
+  }
+  if (used < calibrations->size()) {
+    return invalid_argument(
+        fmt::format("--calibration: only {} of {} files are of {} on one of the devices", used,
+                    calibrations->size(), q.engine.id));
+  }
   for (const std::string& name : pieces_of(o.weights)) {
     auto dtype = name == "auto" ? Result(published_dtype(q.model.weight_format))
                                 : perfmodel::parse_weight_dtype(name);

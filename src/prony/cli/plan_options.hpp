@@ -16,7 +16,7 @@ struct PlanOptions {
   int64_t input_len = 1024, output_len = 128;
   std::optional<double> request_rate, concurrency, num_prompts;
   std::optional<int64_t> max_batched_tokens;
-  std::vector<std::string> hardware, prices;
+  std::vector<std::string> hardware, prices, calibration;
   std::vector<std::string> weights = {"auto", "fp8"}, tp = {"1", "2", "4", "8"}, pp = {"1", "2"},
                            dp = {"1"};
   std::vector<std::string> max_num_seqs = {"16", "32", "64", "128", "256", "512", "1024"};

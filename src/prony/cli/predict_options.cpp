@@ -32,6 +32,8 @@ void declare(Flags& flags, PredictOptions& o) {
       .number("--acceptance", o.acceptance, "probability that a proposed token is right")
       .number("--draft-cost", o.draft_cost, "a draft token relative to a step of the model");
   flags.group("output")
+      .list("--calibration", o.calibration,
+            "file of prony fit --model engine, for this engine on this device")
       .toggle("--json", o.json, "one JSON document on stdout")
       .list("--sweep", o.sweep, "FLAG=V1,V2,...: one row for each combination")
       .text("--rows", o.rows, "JSON lines of flags, one prediction each");

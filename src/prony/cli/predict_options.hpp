@@ -21,6 +21,7 @@ struct PredictOptions {
   double expert_skew = 1.15;
   int64_t draft_tokens = 0;
   double acceptance = 0.7, draft_cost = 0.05;
+  std::vector<std::string> calibration;
   std::string rows;  // a file of many questions
   std::vector<std::string> sweep;
 };

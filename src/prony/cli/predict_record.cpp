@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "prony/cli/calibrations.hpp"
 #include "prony/cli/predict_output.hpp"
 #include "prony/core/clock.hpp"
 #include "prony/plan/plan.hpp"
@@ -56,6 +57,11 @@ record::Record predicted_record(const PredictOptions& options,
   m.requested_rate = load.request_rate;
   if (!p.ttft_s) record.validity.warnings.push_back(p.ttft_reason);
   record.prediction = prediction_json(deployment, load, p);
+  if (const auto loaded = load_calibrations(options.calibration); loaded) {
+    if (const auto* own = find_calibration(*loaded, deployment.hardware.id, deployment.engine.id)) {
+      record.prediction["calibration"] = calibration_json(*own);
+    }
+  }
   return record;
 }
 

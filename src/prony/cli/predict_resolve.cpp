@@ -6,6 +6,7 @@
 
 #include "prony/catalog/catalog.hpp"
 #include "prony/catalog/hardware_file.hpp"
+#include "prony/cli/calibrations.hpp"
 
 namespace prony::cli {
 namespace {
@@ -83,6 +84,18 @@ Result<perfmodel::Deployment> deployment_of(const PredictOptions& o) {
   if (o.draft_tokens < 0 || o.draft_tokens > 64) {
     return invalid_argument(
         fmt::format("--draft-tokens: found {}, expected 0 to 64", o.draft_tokens));
+  }
+  if (!o.calibration.empty()) {
+    const auto calibrations = load_calibrations(o.calibration);
+    if (!calibrations) return calibrations.error();
+    const auto* own = find_calibration(*calibrations, d.hardware.id, d.engine.id);
+    if (own == nullptr) {
+      return invalid_argument(fmt::format("--calibration: {} is of {} on {}, expected {} on {}",
+                                          calibrations->front().path, calibrations->front().engine,
+                                          calibrations->front().hardware, d.engine.id,
+                                          d.hardware.id));
+    }
+    d.calibration = own->factors;
   }
   d.speculation = {static_cast<int32_t>(o.draft_tokens), o.acceptance, o.draft_cost};
   return d;

@@ -40,18 +40,23 @@ class Problem {
       const double r = residual(row, p);
       sum += r * r;
     }
+    for (size_t i = 0; i < model_.prior.size(); ++i) sum += pull(i, p) * pull(i, p);
     return sum;
   }
 
   std::vector<double> residuals(std::span<const double> p) const {
     std::vector<double> out(sample_.y.size());
     for (size_t row = 0; row < out.size(); ++row) out[row] = residual(row, p);
+    for (size_t i = 0; i < model_.prior.size(); ++i) out.push_back(pull(i, p));
     return out;
   }
 
-  Matrix jacobian(std::span<const double> p) const {
-    Matrix out(sample_.y.size(), p.size());
-    for (size_t row = 0; row < out.rows(); ++row) {
+  /// Of the rows, and below them those of the prior unless it shall show what the data alone fix.
+  Matrix jacobian(std::span<const double> p, bool with_prior = true) const {
+    const size_t data = sample_.y.size(), pulls = with_prior ? model_.prior.size() : 0;
+    Matrix out(data + pulls, p.size());
+    for (size_t i = 0; i < pulls; ++i) out.at(data + i, i) = pull_weight(i);
+    for (size_t row = 0; row < data; ++row) {
       model_.gradient(sample_.x.row(row), p, out.row(row));
       for (double& slope : out.row(row)) slope *= weights_[row];
     }
@@ -97,6 +102,10 @@ class Problem {
   }
 
  private:
+  double pull_weight(size_t i) const {
+    return std::sqrt(static_cast<double>(sample_.y.size())) * kSharedError / model_.prior[i];
+  }
+  double pull(size_t i, std::span<const double> p) const { return pull_weight(i) * (1 - p[i]); }
   double residual(size_t row, std::span<const double> p) const {
     return (sample_.y[row] - model_.value(sample_.x.row(row), p)) * weights_[row];
   }
@@ -263,7 +272,8 @@ Result<Fit> fit(const Model& model, const Sample& sample, Residuals residuals) {
   const double variance = degrees > 0 ? found->squares / degrees : 0;
   out.residual_sd = std::sqrt(variance);
   const Svd svd = scaled_svd(Problem(model, sample, weights).jacobian(found->p));
-  out.condition = svd.condition();
+  const Svd seen = scaled_svd(Problem(model, sample, weights).jacobian(found->p, false));
+  out.condition = seen.condition();
   out.covariance = inverse_gram(svd);
   for (size_t i = 0; i < count; ++i) {
     for (size_t j = 0; j < count; ++j) out.covariance.at(i, j) *= variance;
@@ -272,7 +282,7 @@ Result<Fit> fit(const Model& model, const Sample& sample, Residuals residuals) {
     if (degrees > 0) estimate.standard_error = std::sqrt(std::max(0.0, out.covariance.at(i, i)));
     out.parameters.push_back(estimate);
   }
-  find_weak(svd, out);
+  find_weak(seen, out);
   const double t = degrees > 0 ? stats::student_t_two_sided(kConfidence, degrees) : 0;
   for (auto& estimate : out.parameters) {
     if (!estimate.standard_error) continue;

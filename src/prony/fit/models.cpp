@@ -159,6 +159,28 @@ std::vector<double> knee_start(const Matrix& x, Span y, Span weights) {
   return {best.p[0], best.p[1], best.p[2], place};
 }
 
+// --- engine ---
+
+double engine_time(Span x, Span p) {
+  return p[0] * x[0] + p[1] * x[1] + p[2] * x[2] + x[3];
+}
+
+void engine_gradient(Span x, Span, std::span<double> out) {
+  std::copy(x.begin(), x.begin() + 3, out.begin());
+}
+
+// Around one, so that a part which no row has keeps its factor.
+std::vector<double> engine_start(const Matrix& x, Span y, Span weights) {
+  std::vector<double> beyond(y.size());
+  constexpr double kOnes[] = {1, 1, 1};
+  for (size_t row = 0; row < y.size(); ++row) beyond[row] = y[row] - engine_time(x.row(row), kOnes);
+  auto p = linear_fit(x, beyond, weights, 3, [](Span in, std::span<double> out) {
+             std::copy(in.begin(), in.begin() + 3, out.begin());
+           }).p;
+  for (double& factor : p) factor += 1;
+  return p;
+}
+
 // --- step ---
 
 double step(Span x, Span p) {
@@ -193,6 +215,7 @@ const std::vector<Model>& models() {
         {"gamma", "sequences/throughput"},
         {"delta", "sequences*tokens/throughput"}},
        Residuals::kRelative,
+       {},
        surface,
        surface_gradient,
        surface_start},
@@ -202,6 +225,7 @@ const std::vector<Model>& models() {
        {"latency_ms"},
        {{"a", "ms"}, {"b", "1"}, {"c", "ms"}},
        Residuals::kRelative,
+       {},
        power,
        power_gradient,
        power_start},
@@ -211,6 +235,7 @@ const std::vector<Model>& models() {
        {"time_us"},
        {{"alpha", "us"}, {"bandwidth", "B/us"}},
        Residuals::kRelative,
+       {},
        line,
        line_gradient,
        line_start},
@@ -220,15 +245,27 @@ const std::vector<Model>& models() {
        {"y", false},
        {{"y0", "y"}, {"s1", "y/x"}, {"s2", "y/x"}, {"knee", "x"}},
        Residuals::kAbsolute,
+       {},
        knee,
        knee_gradient,
        knee_start},
+      {"engine",
+       "t = device device_ms + link link_ms + engine engine_ms + rest_ms",
+       {{"device_ms", false}, {"link_ms", false}, {"engine_ms", false}, {"rest_ms", false}},
+       {"time_ms"},
+       {{"device", "1"}, {"link", "1"}, {"engine", "1"}},
+       Residuals::kRelative,
+       {0.2, 0.3, 0.3},
+       engine_time,
+       engine_gradient,
+       engine_start},
       {"step",
        "t = roof / efficiency + per_layer layers + overhead",
        {{"roof_ms"}, {"layers"}},
        {"time_ms"},
        {{"efficiency", "1"}, {"per_layer", "ms"}, {"overhead", "ms"}},
        Residuals::kRelative,
+       {},
        step,
        step_gradient,
        step_start},

@@ -4,7 +4,9 @@
 //   power       y = a n^b + c                                        latency over length
 //   alpha-beta  t = alpha + bytes / bandwidth                        collectives
 //   knee        y = y0 + s1 x + (s2 - s1) max(0, x - knee)           two straight pieces
-//   step        t = roof / efficiency + per_layer layers + overhead  step time over its roofline
+//   engine      t = device D + link L + engine E + rest            a token, over its predicted
+//   parts step        t = roof / efficiency + per_layer layers + overhead  step time over its
+//   roofline
 // Thread safety: constant tables and pure functions.
 #pragma once
 #include <span>
@@ -35,6 +37,10 @@ struct Model {
   Column output;
   std::vector<Parameter> parameters;
   Residuals residuals = Residuals::kRelative;
+  /// Where not empty: how far each parameter may be expected from one. Rows of one system share
+  /// their error, so more of them do not outweigh this: the sum of squares that is minimised has
+  /// rows (kSharedError (p - 1)/prior)^2 more for each.
+  std::vector<double> prior;
   double (*value)(std::span<const double> x, std::span<const double> p) = nullptr;
   /// d value / d p.
   void (*gradient)(std::span<const double> x, std::span<const double> p,
@@ -44,6 +50,8 @@ struct Model {
   std::vector<double> (*start)(const Matrix& x, std::span<const double> y,
                                std::span<const double> weights) = nullptr;
 };
+
+inline constexpr double kSharedError = 0.04;  // relative, of a row
 
 const std::vector<Model>& models();
 /// Error: kInvalidArgument, listing the names.

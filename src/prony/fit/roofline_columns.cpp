@@ -8,6 +8,7 @@
 
 #include "prony/catalog/catalog.hpp"
 #include "prony/catalog/hardware_file.hpp"
+#include "prony/fit/engine_columns.hpp"
 #include "prony/perfmodel/step_model.hpp"
 
 namespace prony::fit {
@@ -93,6 +94,12 @@ Result<Sample> make_sample(const Model& model, const Dataset& data, const std::s
     auto made = roofline_columns(data, options);
     if (!made) return made.error();
     inputs = {std::move(made->roof_ms), std::move(made->layers)};
+  } else if (model.name == "engine" && !data.find("device_ms")) {
+    auto made = engine_columns(data, {options.hardware, options.engine});
+    if (!made) return made.error();
+    inputs = {std::move(made->device_ms), std::move(made->link_ms), std::move(made->engine_ms),
+              std::move(made->rest_ms)};
+    out.y = std::move(made->time_ms);
   } else {
     for (const auto& column : model.inputs) {
       auto values = data.numbers(column.name);
@@ -100,9 +107,11 @@ Result<Sample> make_sample(const Model& model, const Dataset& data, const std::s
       inputs.push_back(std::move(*values));
     }
   }
-  auto y = data.numbers(model.output.name);
-  if (!y) return y.error();
-  out.y = std::move(*y);
+  if (out.y.empty()) {
+    auto y = data.numbers(model.output.name);
+    if (!y) return y.error();
+    out.y = std::move(*y);
+  }
   out.x = Matrix(out.y.size(), inputs.size());
   for (size_t row = 0; row < out.y.size(); ++row) {
     for (size_t i = 0; i < inputs.size(); ++i) out.x.at(row, i) = inputs[i][row];

@@ -14,6 +14,7 @@ namespace prony::fit {
 
 struct RooflineOptions {
   std::string hardware;     // catalogue id
+  std::string engine;       // catalogue id; the model `engine` alone needs it
   double weight_bytes = 2;  // per element
   double kv_bytes = 2;      // per element
 };
@@ -34,7 +35,8 @@ struct RooflineColumns {
 Result<RooflineColumns> roofline_columns(const Dataset& data, const RooflineOptions& options);
 
 /// Rows of `data` for `model`: its columns by name, or for `step` without a column roof_ms those of
-/// roofline_columns. `group` may be empty. Error: a column is missing or holds no numbers.
+/// roofline_columns, for `engine` without device_ms those of engine_columns.hpp. `group` may be
+/// empty. Error: a column is missing or holds no numbers.
 Result<Sample> make_sample(const Model& model, const Dataset& data, const std::string& group,
                            const RooflineOptions& options);
 

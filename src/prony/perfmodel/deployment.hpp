@@ -51,6 +51,14 @@ struct Speculation {
 /// Tokens that one verification yields: 1 + a + a^2 + ... + a^n.
 double accepted_tokens(const Speculation& speculation);
 
+/// Factors on the parts of every step that a calibration found for an engine on a device.
+struct Calibration {
+  double device = 1;  // kernels
+  double link = 1;    // collectives
+  double engine = 1;  // host time of a step, a sequence and a layer, launches
+  bool operator==(const Calibration&) const = default;
+};
+
 struct Deployment {
   catalog::ModelSpec model;
   catalog::HardwareSpec hardware;
@@ -61,6 +69,7 @@ struct Deployment {
   bool cuda_graphs = true;
   double expert_skew = 1.15;  // load of the busiest expert-parallel rank over the mean
   Speculation speculation;
+  Calibration calibration;
 };
 
 /// What an engine makes of "auto": 8 bits where the weights have at most 8 and the engine follows

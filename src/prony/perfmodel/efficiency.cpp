@@ -12,7 +12,7 @@ constexpr double kTile = 128;     // rows and columns of a thread block's tile
 constexpr double kTileRows = 64;  // rows are padded to this
 // Grouped products of experts against one product of the same work: permuted rows, small groups and
 // unequal load. Medians of the public tables of fused MoE kernels in 16 bits (docs/predict.md).
-constexpr double kGroupedCompute = 0.55, kGroupedMemory = 0.8;
+constexpr double kGroupedCompute = 0.62, kGroupedMemory = 0.88;
 // Block-scaled formats lose less: their single products already read weights slowly.
 constexpr double kGroupedMemoryScaled = 1.2;
 using core::math::pow;
@@ -55,6 +55,15 @@ GemmPath path_of(const Deployment& deployment, OperatorKind kind) {
       return is_expert_gemm(kind) ? GemmPath{&hw.gemm4, hw.peak_bf16, engine.gemm16, 1} : sixteen;
   }
   return sixteen;
+}
+
+// Kernels that give a block to each KV head of a sequence and do not split its context lose
+// bandwidth where a rank has few heads.
+double few_heads_slowdown(const Deployment& deployment) {
+  constexpr double kEnough = 8;
+  const double heads = std::max(1, deployment.model.kv_heads / deployment.parallel.tp);
+  if (deployment.engine.few_heads == 0 || deployment.model.mla || heads >= kEnough) return 1;
+  return pow(kEnough / heads, deployment.engine.few_heads);
 }
 
 }  // namespace
@@ -109,10 +118,10 @@ OperatorTime prefill_attention_time(const catalog::HardwareSpec& hardware, doubl
 }
 
 OperatorTime decode_attention_time(const catalog::HardwareSpec& hardware, double flops,
-                                   double kv_bytes, bool kv_8bit) {
+                                   double kv_bytes, bool kv_8bit, double slowdown) {
   const catalog::AttentionCurve& curve = hardware.attention;
   const double efficiency = kv_8bit ? curve.decode_memory_8bit : curve.decode_memory;
-  const double memory = kv_bytes / (hardware.memory_bandwidth * efficiency);
+  const double memory = slowdown * kv_bytes / (hardware.memory_bandwidth * efficiency);
   const double compute = flops / hardware.peak_bf16;
   return {curve.decode_floor_s + memory + compute, curve.decode_floor_s > memory + compute
                                                        ? Bound::kLatency
@@ -137,7 +146,7 @@ OperatorTime operator_time(const Deployment& deployment, const Operator& op,
   }
   if (op.kind == OperatorKind::kAttentionDecode) {
     return decode_attention_time(hardware, op.flops, op.kv_read_bytes,
-                                 deployment.kv != KvDtype::kBf16);
+                                 deployment.kv != KvDtype::kBf16, few_heads_slowdown(deployment));
   }
   if (op.m > 0) {
     const GemmPath path = path_of(deployment, op.kind);

@@ -29,9 +29,10 @@ OperatorTime gemm_time(const catalog::GemmCurve& curve, double peak, double band
 OperatorTime prefill_attention_time(const catalog::HardwareSpec& hardware, double flops,
                                     double kv_bytes, double rows, double heads, double tokens);
 
-/// Time of attention of one new token a row.
+/// Time of attention of one new token a row; reading takes `slowdown` times as long as the curve
+/// says.
 OperatorTime decode_attention_time(const catalog::HardwareSpec& hardware, double flops,
-                                   double kv_bytes, bool kv_8bit);
+                                   double kv_bytes, bool kv_8bit, double slowdown = 1);
 
 /// Time of any operator of a rank's list, without what the engine adds.
 OperatorTime operator_time(const Deployment& deployment, const Operator& op,

@@ -9,7 +9,7 @@ namespace prony::perfmodel {
 namespace {
 
 constexpr double kBusyMax = 0.95;  // more is saturation, where no mean holds
-constexpr int kChainSteps = 8;
+constexpr int kChainSteps = 8, kMeanSteps = 5;
 constexpr int kHalvings = 30;
 using core::math::exp;
 using core::math::log;
@@ -32,7 +32,8 @@ void poisson(double mean, Each f) {
 }
 
 double length(const PromptQueue& queue, size_t prompts) {
-  return queue.plain_s + static_cast<double>(prompts) * queue.each_s;
+  const double jump = prompts > 0 ? queue.jump_s : 0;
+  return queue.plain_s + jump + static_cast<double>(prompts) * queue.each_s;
 }
 
 // Of the rest of the step met, the step of the own prompt and what arrived with it.
@@ -85,16 +86,25 @@ PromptQueue prompt_queue(ServingSteps& steps, double request_rate, double batch,
   }
   q.gated = most_together >= 2;
   if (q.gated) {
-    q.each_s = prompt.stolen_s;
+    q.each_s = std::min(prompt.more_s, prompt.stolen_s);
+    q.jump_s = prompt.stolen_s - q.each_s;
     q.busy = std::min(q.rate * q.each_s, kBusyMax);
-    const double mean = q.plain_s / (1 - q.busy);
-    const double variance = square(q.each_s) * q.rate * mean / (1 - square(q.busy));
+    double mean = q.plain_s, any = 0;
+    for (int i = 0; i < kMeanSteps; ++i) {
+      any = 1 - exp(-q.rate * mean);
+      mean = (q.plain_s + any * q.jump_s) / (1 - q.busy);
+    }
+    const double variance =
+        (square(q.each_s) * q.rate * mean + square(q.jump_s) * any * (1 - any)) /
+        (1 - square(q.busy));
+    q.stolen_s = q.rate > 0 ? (mean - q.plain_s) / (q.rate * mean) : prompt.stolen_s;
     const double met = mean + variance / mean;  // mean length of the step that an arrival meets
     q.wait_s = q.running * met / 2;
-    q.together_s = q.running * q.busy * met;
+    q.together_s = q.running * q.rate * met * q.each_s;
     q.left = q.rate * (q.own_s + q.together_s);
     return q;
   }
+  q.stolen_s = prompt.stolen_s;
   q.each_s = prompt.stolen_s / std::max(1.0, prompt.steps);
   q.busy = std::min(q.rate * q.own_s, kBusyMax);
   q.wait_s = q.busy * q.own_s / (2 * (1 - q.busy)) + q.running * q.plain_s / 2;

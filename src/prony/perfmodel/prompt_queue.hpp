@@ -1,8 +1,11 @@
 // PromptQueue: how prompts that arrive at random get their turn in a loop of steps.
-//   Several of them fit into a step: all that arrived during one step are computed in the next, so
-//   a step T' = plain + s (number that arrived during T): E T = plain/(1 - u), Var T = s^2 rate E T
-//   / (1 - u^2), u = rate s. An arrival waits for the rest of a step that is longer the more it is
-//   met. One or less fits: M/D/1, first come, first served.
+//   Gated: several fit into a step, and all that arrived during one are computed in the next.
+//     With k prompts it lasts T' = plain + jump (if k > 0) + k s, k Poisson of mean rate T, so
+//     E T = (plain + P(k > 0) jump)/(1 - u) and
+//     Var T = (s^2 rate E T + jump^2 P(k > 0) P(k = 0))/(1 - u^2), u = rate s.
+//     An arrival waits for the rest of a step that is longer the more it is met. The jump is what
+//     any prompt costs, such as launches without a graph.
+//   Else one or less fits: M/D/1, first come, first served.
 // A request that has its first token leaves other prompts behind; they will delay its decoding.
 // Thread safety: pure functions.
 // Source: own derivation (a gated queue of one class), Pollaczek-Khinchine; compared with a loop of
@@ -20,7 +23,9 @@ struct PromptQueue {
   bool gated = false;     // several prompts share a step
   double rate = 0;        // arrivals a second
   double plain_s = 0;     // a step without a prompt
+  double jump_s = 0;      // what the first prompt adds to a step, beyond each_s
   double each_s = 0;      // what one more prompt adds to a step
+  double stolen_s = 0;    // what a prompt takes from the decodes, on average
   double own_s = 0;       // the steps of one prompt, decodes beside it included
   double busy = 0;        // of the time, computing prompts
   double running = 0;     // probability that an arrival finds a step under way

@@ -197,8 +197,7 @@ class ServingModel {
       tpot = step / accepted;
       // Prompts that arrive while it decodes, and those that its own left behind.
       if (output_ > 1) {
-        tpot +=
-            (batch / steps_.groups() + queue.left) / (output_ - 1) * steps_.prompt(batch).stolen_s;
+        tpot += (batch / steps_.groups() + queue.left) / (output_ - 1) * queue.stolen_s;
       }
       const double next = std::min(result_.capacity, served * (output_ - 1) * tpot);
       if (std::abs(next - batch) < 1e-4 * std::max(batch, 1.0)) break;

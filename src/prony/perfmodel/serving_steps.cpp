@@ -91,6 +91,13 @@ ServingSteps::Prompt ServingSteps::computed_prompt(int64_t decodes) {
     out.longest_s = std::max(out.longest_s, seconds);
     out.steps += 1;
   }
+  out.more_s = out.own_s;
+  if (2 * input_ <= budget) {
+    shape_.clear();
+    shape_.add({.context = 0, .new_tokens = input_}, 2);
+    if (decodes > 0) add_decodes(decodes);
+    out.more_s = std::max(0.0, coster_.seconds(shape_) - out.own_s);
+  }
   out.stolen_s =
       decodes > 0 ? std::max(0.0, out.own_s - decode_rows(decodes) * out.steps) : out.own_s;
   return out;
@@ -112,6 +119,7 @@ ServingSteps::Prompt ServingSteps::prompt(double batch) {
       [](const Prompt& a, const Prompt& b, double part) {
         return Prompt{.own_s = mixed(a.own_s, b.own_s, part),
                       .stolen_s = mixed(a.stolen_s, b.stolen_s, part),
+                      .more_s = mixed(a.more_s, b.more_s, part),
                       .longest_s = mixed(a.longest_s, b.longest_s, part),
                       .steps = mixed(a.steps, b.steps, part)};
       });

@@ -24,9 +24,10 @@ class ServingSteps {
   /// One step of `batch` sequences of the whole deployment that all decode, drafts included [s].
   double decode(double batch);
   /// The steps that prefill one prompt beside `batch` decodes: their sum, how much of it the
-  /// decodes would not have taken anyway, the longest of them, and how many they are.
+  /// decodes would not have taken anyway, what a second prompt in the same step adds, the longest
+  /// of them, and how many they are.
   struct Prompt {
-    double own_s = 0, stolen_s = 0, longest_s = 0, steps = 0;
+    double own_s = 0, stolen_s = 0, more_s = 0, longest_s = 0, steps = 0;
   };
   Prompt prompt(double batch);
   /// The steps of `count` prompts that came together, without decodes beside them [s].

@@ -51,7 +51,7 @@ double tpot_tail(ServingSteps& steps, const ServingFacts& facts, const PromptQue
   const double of_batch = batch / back * kept * square(slope);
 
   const double decodes = (output - 1) * steps.decode(batch) / accepted;
-  const double stolen = steps.prompt(batch).stolen_s;
+  const double stolen = queue.stolen_s;
   const double idle = 1 - std::min(queue.rate * stolen, kBusyMax);
   const double of_left = square(stolen / idle) * queue.left * (1 + queue.left);
   const double of_arrivals =
@@ -74,7 +74,7 @@ void set_itl(ServingSteps& steps, const ServingFacts& facts, PromptQueue queue,
   size_t together = 0;
   while (sum < kTail && together + 1 < kTogether) sum += share[++together];
   const double met = std::min(static_cast<double>(together), most_together);
-  double gap = queue.plain_s + met * queue.each_s;
+  double gap = queue.plain_s + (met > 0 ? queue.jump_s : 0) + met * queue.each_s;
   if (!queue.gated && together > 0) {
     gap = steps.deployment().engine.mixed_steps ? prompt.longest_s : queue.plain_s + prompt.own_s;
   }

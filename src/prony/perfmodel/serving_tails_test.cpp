@@ -128,6 +128,7 @@ TEST(ServingTails, AgreeWithALoopOfAllSteps) {
       {"prompts", ideal_deployment(), 512, 64, 64, 8000},
       {"few places", ideal_deployment(), 128, 64, 8, 8000},
       {"decodes", shipped("llama-3.1-8b", "h100-sxm", "vllm"), 128, 256, 256, 3000},
+      {"launches", shipped("llama-3.1-8b", "h100-sxm", "trtllm"), 128, 256, 256, 3000},
       {"long prompts", shipped("llama-3.1-8b", "h100-sxm", "vllm"), 12000, 128, 128, 1500},
   };
   for (const Case& each : cases) {

@@ -37,32 +37,34 @@ void StepCoster::run(const StepShape& shape, StepCost& total, bool with_lines) {
   total.lines.clear();
   if (shape.empty()) return;
   const catalog::EngineProfile& engine = deployment_.engine;
+  const Calibration& factor = deployment_.calibration;
   rank_.operators(shape, &operators_);
   double kernels = 0;
   for (const Operator& op : operators_) {
     const OperatorTime time = operator_time(deployment_, op, shape);
-    const double seconds = time.seconds * op.count;
+    const double seconds = factor.device * time.seconds * op.count;
     kernels += op.count;
     total.device_s += seconds;
     add_line(total, operator_name(op.kind), seconds, time.bound, with_lines);
   }
-  const double layers = engine.layer_s * deployment_.model.layers;
+  const double layers = factor.engine * engine.layer_s * deployment_.model.layers;
   total.device_s += layers;
   add_line(total, "engine-layers", layers, Bound::kLatency, with_lines);
   links(shape, total, with_lines);
 
   // Without a graph the host launches every kernel; it runs ahead of the device, so only what is
   // longer than the device's own work is seen.
-  const bool decode_only = shape.tokens() == shape.sequences();
+  const bool captured = shape.tokens() == shape.sequences() || engine.graph_prompts;
   const bool graph =
-      deployment_.cuda_graphs && decode_only && shape.sequences() <= engine.graph_batch_max;
+      deployment_.cuda_graphs && captured && shape.tokens() <= engine.graph_batch_max;
   if (!graph) {
-    const double launch = engine.eager_kernel_s * kernels;
+    const double launch = factor.engine * engine.eager_kernel_s * kernels;
     const double exposed = std::max(0.0, launch - total.device_s - total.link_s);
     total.engine_s += exposed;
     add_line(total, "engine-launch", exposed, Bound::kLatency, with_lines);
   }
-  const double step = engine.step_s + engine.sequence_s * static_cast<double>(shape.sequences());
+  const double step =
+      factor.engine * (engine.step_s + engine.sequence_s * static_cast<double>(shape.sequences()));
   total.engine_s += step;
   add_line(total, "engine-step", step, Bound::kLatency, with_lines);
   total.seconds = total.device_s + total.link_s + total.engine_s;
@@ -77,6 +79,7 @@ void StepCoster::links(const StepShape& shape, StepCost& total, bool with_lines)
   const double activations = tokens * model.hidden * rank_.precision().activation;
   const double layers = model.layers;
   const auto add = [&](std::string_view name, double seconds) {
+    seconds *= deployment_.calibration.link;
     total.link_s += seconds;
     add_line(total, name, seconds, Bound::kLink, with_lines);
   };

@@ -82,6 +82,7 @@ class Search {
     deployment.engine = question_.engine;
     deployment.parallel = choice.parallel;
     deployment.weights = choice.weights;
+    deployment.calibration = device(choice).calibration;
     deployment.kv = automatic_kv(question_.engine, question_.model, choice.weights);
     auto predictor = ServingPredictor::make(deployment);
     if (!predictor) {

@@ -19,8 +19,9 @@ namespace prony::plan {
 /// A device that may be bought, and what an hour of it costs.
 struct Device {
   catalog::HardwareSpec hardware;
-  std::optional<double> usd_per_hour;  // nullopt: no price is known
-  std::string price;                   // where it is from, "BOOK/ID"
+  std::optional<double> usd_per_hour;    // nullopt: no price is known
+  std::string price;                     // where it is from, "BOOK/ID"
+  perfmodel::Calibration calibration{};  // of the question's engine on it
 };
 
 /// Values of each axis; every combination is a configuration, times 1, 2, ... replicas.

@@ -70,6 +70,11 @@ Json question_json(const Question& question) {
   for (const Device& device : question.space.devices) {
     devices.push_back({{"hardware", device.hardware.id},
                        {"usd_per_hour", maybe(device.usd_per_hour)},
+                       {"calibration", device.calibration == perfmodel::Calibration{}
+                                           ? Json(nullptr)
+                                           : Json{{"device", device.calibration.device},
+                                                  {"link", device.calibration.link},
+                                                  {"engine", device.calibration.engine}}},
                        {"price", device.price.empty() ? Json(nullptr) : Json(device.price)}});
   }
   return {{"model", question.model.id},
