@@ -8,7 +8,9 @@
 #include "prony/catalog/catalog.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/cli/serve_emulated.hpp"
 #include "prony/cli/serve_options.hpp"
+#include "prony/core/scheduling.hpp"
 #include "prony/core/system.hpp"
 #include "prony/core/units.hpp"
 #include "prony/engine/cpu_executor.hpp"
@@ -24,29 +26,33 @@ namespace {
 
 constexpr core::Nanos kDrainLimitNs = 30 * core::kNanosPerSecond;
 
-Result<std::unique_ptr<engine::CpuExecutor>> make_executor(const catalog::ModelSpec& spec,
-                                                           const ServeOptions& options) {
+Result<std::unique_ptr<sched::Executor>> make_executor(const catalog::ModelSpec& spec,
+                                                       const ServeOptions& options,
+                                                       core::Clock& clock) {
+  if (!emulated_hardware(options.device).empty()) return make_emulated(options, spec, clock);
   engine::CpuExecutorOptions wanted;
-  wanted.dtype = options.weight_dtype == "fp32"   ? kernels::Dtype::kF32
-                 : options.weight_dtype == "int8" ? kernels::Dtype::kI8
-                                                  : kernels::Dtype::kBf16;
+  const auto dtype = options.weight_dtype.value_or("bf16");
+  wanted.dtype = dtype == "fp32"   ? kernels::Dtype::kF32
+                 : dtype == "int8" ? kernels::Dtype::kI8
+                                   : kernels::Dtype::kBf16;
   wanted.bf16_rows = std::nullopt;
   if (options.activation_dtype != "auto") wanted.bf16_rows = options.activation_dtype == "bf16";
   wanted.threads = options.threads > 0 ? static_cast<int>(options.threads)
                                        : static_cast<int>(core::allowed_cores().size());
-  wanted.max_tokens_per_step = static_cast<int32_t>(options.max_step_tokens);
-  wanted.max_sequences = static_cast<int32_t>(options.max_sequences);
+  wanted.max_tokens_per_step = static_cast<int32_t>(options.max_step_tokens.value_or(512));
+  wanted.max_sequences = static_cast<int32_t>(options.max_sequences.value_or(64));
   wanted.max_context = static_cast<int32_t>(options.max_context);
   wanted.kv_cache_bytes = static_cast<int64_t>(options.kv_memory_gib * core::kGiB);
   if (options.kv_blocks) wanted.block_count = static_cast<int32_t>(*options.kv_blocks);
   const engine::DummyTensors weights(static_cast<uint64_t>(options.seed));
-  return engine::CpuExecutor::create(spec, weights, wanted);
+  auto made = engine::CpuExecutor::create(spec, weights, wanted);
+  if (!made) return made.error();
+  return std::unique_ptr<sched::Executor>(std::move(made).value());
 }
 
 // Serves until a signal has drained it or the device failed; the exit code.
-int serve(sched::Executor& executor, const token::Tokenizer& tokenizer,
+int serve(sched::Executor& executor, const token::Tokenizer& tokenizer, core::Clock& clock,
           const ServeOptions& options) {
-  core::MonotonicClock clock;
   const token::ByteChatTemplate chat_template;
   net::EventLoop loop;
   server::ServiceOptions wanted;
@@ -79,6 +85,8 @@ int serve(sched::Executor& executor, const token::Tokenizer& tokenizer,
     drain_limit.arm(clock.now_ns() + kDrainLimitNs);
     (*service)->drain([&] { end(kExitOk); });
   });
+  // An emulated step ends on time only if its answer also leaves on time.
+  if (!emulated_hardware(options.device).empty()) core::prefer_thread();
   fmt::print(stderr, "listening on http://{}:{}\n", options.host, (*service)->port());
   loop.run();
   return code;
@@ -105,10 +113,11 @@ int run_serve(const Arguments& arguments) {
                                      "needs {}",
                                      options.model, spec->vocab, token::kByteVocabulary)));
   }
-  const auto executor = make_executor(*spec, options);
+  core::MonotonicClock clock;
+  const auto executor = make_executor(*spec, options, clock);
   if (!executor) return report_error("serve", executor.error());
   const token::ByteTokenizer tokenizer(spec->vocab);
-  return serve(**executor, tokenizer, options);
+  return serve(**executor, tokenizer, clock, options);
 }
 
 }  // namespace prony::cli

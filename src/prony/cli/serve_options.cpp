@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "prony/catalog/catalog.hpp"
+#include "prony/cli/serve_emulated.hpp"
 
 namespace prony::cli {
 namespace {
@@ -18,9 +19,10 @@ void declare(Flags& flags, ServeOptions& options) {
   flags.group("Model")
       .text("--model", options.model, "dummy:<preset> or dummy:<catalogue id>")
       .text("--served-model-name", options.served_name, "what clients call it (default: --model)")
-      .choice("--device", options.device, {"cpu"}, "where it runs")
-      .choice("--weight-dtype", options.weight_dtype, {"bf16", "fp32", "int8"},
-              "weights; the KV cache is fp32 beside fp32, else bf16")
+      .text("--device", options.device, "cpu, or emulated:HARDWARE: timing without computing")
+      .text(
+          "--weight-dtype", options.weight_dtype,
+          "bf16, fp32, int8; the KV cache is fp32 beside fp32, else bf16. Emulated: as in predict")
       .choice("--activation-dtype", options.activation_dtype, {"auto", "fp32", "bf16"},
               "what products of bf16 weights read; auto: bf16 where the processor has AMX")
       .integer("--seed", options.seed, "of dummy weights and of requests without a seed")
@@ -30,20 +32,40 @@ void declare(Flags& flags, ServeOptions& options) {
       .integer("--port", options.port, "0: any free one")
       .integer("--max-waiting", options.max_waiting, "queued requests before 503");
   flags.group("Scheduler")
-      .integer("--max-num-seqs", options.max_sequences, "requests running at once")
-      .integer("--max-num-batched-tokens", options.max_step_tokens, "token budget of a step")
+      .integer("--max-num-seqs", options.max_sequences, "requests running at once (cpu: 64)")
+      .integer("--max-num-batched-tokens", options.max_step_tokens,
+               "token budget of a step (cpu: 512)")
       .integer("--max-model-len", options.max_context, "context; 0: the model's")
       .number("--kv-cache-memory-gib", options.kv_memory_gib, "upper bound of the KV cache")
       .integer("--num-kv-blocks", options.kv_blocks, "KV blocks of 16 tokens, instead of a size")
       .choice("--enable-prefix-caching", options.prefix_caching, {"on", "off"}, "share prompts")
       .choice("--scheduling-policy", options.policy, {"fcfs", "priority"}, "queue order");
+  flags.group("Emulated devices (docs/emulate.md)")
+      .text("--engine", options.engine, "whose overheads and limits: as in predict")
+      .integer("--tp", options.tp, "devices that share every layer")
+      .text("--step-time-profile", options.step_time_profile, "folder of measured layer times")
+      .number("--step-noise", options.step_noise, "coefficient of variation of step times");
 }
 
 Result<void> check(const ServeOptions& options) {
   if (options.model.empty()) {
     return invalid_argument("--model: missing, expected dummy:<preset> or dummy:<catalogue id>");
   }
-  if (!catalog::is_dummy(options.model)) {
+  const bool emulated = !emulated_hardware(options.device).empty();
+  if (!emulated && options.device != "cpu") {
+    return invalid_argument(
+        fmt::format("--device: found '{}', expected cpu or emulated:HARDWARE", options.device));
+  }
+  if (!emulated && options.weight_dtype && *options.weight_dtype != "bf16" &&
+      *options.weight_dtype != "fp32" && *options.weight_dtype != "int8") {
+    return invalid_argument(fmt::format("--weight-dtype: found '{}', expected bf16, fp32 or int8",
+                                        *options.weight_dtype));
+  }
+  if (!(options.step_noise >= 0 && options.step_noise < 10)) {
+    return invalid_argument(
+        fmt::format("--step-noise: found {}, expected 0 or more, below 10", options.step_noise));
+  }
+  if (!emulated && !catalog::is_dummy(options.model)) {
     return invalid_argument(fmt::format(
         "--model: found '{}', expected dummy:<preset> or dummy:<catalogue id>: checkpoints are not "
         "read yet",
@@ -54,8 +76,8 @@ Result<void> check(const ServeOptions& options) {
        {check_range("--port", options.port, 0, 65535),
         check_range("--threads", options.threads, 0, 1024),
         check_range("--max-waiting", options.max_waiting, 0, kMax),
-        check_range("--max-num-seqs", options.max_sequences, 1, 65536),
-        check_range("--max-num-batched-tokens", options.max_step_tokens, 1, kMax),
+        check_range("--max-num-seqs", options.max_sequences.value_or(1), 1, 65536),
+        check_range("--max-num-batched-tokens", options.max_step_tokens.value_or(1), 1, kMax),
         check_range("--max-model-len", options.max_context, 0, kMax),
         check_range("--num-kv-blocks", options.kv_blocks.value_or(1), 1, kMax)}) {
     if (!done) return done.error();

@@ -12,13 +12,18 @@ namespace prony::cli {
 
 struct ServeOptions {
   std::string model, served_name, device = "cpu", host = "127.0.0.1";
-  std::string weight_dtype = "bf16", activation_dtype = "auto";
+  std::optional<std::string> weight_dtype;
+  std::string activation_dtype = "auto";
   std::string policy = "fcfs", prefix_caching = "on";
   int64_t port = 8000, threads = 0, seed = 0, max_waiting = 1024;
-  int64_t max_sequences = 64, max_step_tokens = 512;
+  std::optional<int64_t> max_sequences, max_step_tokens;  // absent: the device's default
   int64_t max_context = 0;
   std::optional<int64_t> kv_blocks;
   double kv_memory_gib = 0.5;
+  // Of an emulated device.
+  std::string engine = "vllm", step_time_profile;
+  int64_t tp = 1;
+  double step_noise = 0;
 };
 
 /// Adds every flag of the command; the targets are the fields of `options`.

@@ -5,6 +5,7 @@
 
 #include "prony/core/check.hpp"
 #include "prony/core/rng.hpp"
+#include "prony/core/scheduling.hpp"
 
 namespace prony::emulate {
 
@@ -33,6 +34,7 @@ void EmulatedExecutor::finish(sched::Handle handle) {
 
 void EmulatedExecutor::submit(const sched::StepPlan& plan) {
   PRONY_CHECK(pending_ == nullptr, "a step is in flight and depth() is 1");
+  if (lateness_.steps == 0 && options_.first_among_threads) core::prefer_thread();
   PRONY_CHECK(plan.loads.empty(), "the emulated executor loads no remote KV");
   pending_ = &plan;
   load_.assign(plan);

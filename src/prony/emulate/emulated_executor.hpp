@@ -23,6 +23,9 @@ struct EmulatedOptions {
   int32_t token_count = 26;
   double noise_cv = 0;  // of step durations
   uint64_t seed = 0;
+  /// The caller's thread goes before the ordinary threads of the host (core/scheduling.hpp): it
+  /// only sleeps, and must wake in time.
+  bool first_among_threads = false;
 };
 
 class EmulatedExecutor final : public sched::Executor {

@@ -164,6 +164,8 @@ TEST(Report, WhatIsNoMeasurementSaysSoOnEveryCard) {
   EXPECT_EQ(count(without_assets(render(run)), "<span class=\"tag kind\">"), 1U);  // the header's
   run.record.system.kind = record::SystemKind::kEmulated;
   EXPECT_EQ(count(render(run), "<span class=\"tag kind\">emulated h100-sxm</span>"), 9U);
+  run.record.system.device = "emulated:h100-sxm";  // as servers say it
+  EXPECT_EQ(count(render(run), "<span class=\"tag kind\">emulated h100-sxm</span>"), 9U);
   EXPECT_TRUE(has(render(run), "Nothing here was measured on that hardware"));
   run.record.system.kind = record::SystemKind::kMock;
   EXPECT_EQ(count(render(run), "<span class=\"tag kind\">mock endpoint</span>"), 9U);

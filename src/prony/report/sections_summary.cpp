@@ -24,7 +24,11 @@ std::string kind_text(const Record& record) {
   if (record.source == Source::kPredicted) return "predicted";
   if (record.source == Source::kSimulated) return "simulated";
   if (record.system.kind == SystemKind::kEmulated) {
-    return "emulated " + shorten(record.system.device, 40);
+    // As the server says it, "emulated:h100-sxm"; old records have the bare name.
+    constexpr std::string_view kPrefix = "emulated:";
+    const std::string_view device = record.system.device;
+    return "emulated " +
+           shorten(device.substr(device.starts_with(kPrefix) ? kPrefix.size() : 0), 40);
   }
   if (record.system.kind == SystemKind::kMock) return "mock endpoint";
   return "measured";
