@@ -10,6 +10,7 @@
 #include "prony/cli/flags.hpp"
 #include "prony/cli/serve_emulated.hpp"
 #include "prony/cli/serve_options.hpp"
+#include "prony/cli/serve_trace.hpp"
 #include "prony/core/scheduling.hpp"
 #include "prony/core/system.hpp"
 #include "prony/core/units.hpp"
@@ -117,7 +118,11 @@ int run_serve(const Arguments& arguments) {
   const auto executor = make_executor(*spec, options, clock);
   if (!executor) return report_error("serve", executor.error());
   const token::ByteTokenizer tokenizer(spec->vocab);
-  return serve(**executor, tokenizer, clock, options);
+  auto trace = ServeTrace::start(options.trace_file, **executor);
+  if (!trace) return report_error("serve", trace.error());
+  const int code = serve(**executor, tokenizer, clock, options);
+  if (const auto done = trace->finish(); !done) return report_error("serve", done.error());
+  return code;
 }
 
 }  // namespace prony::cli

@@ -26,6 +26,8 @@ void declare(Flags& flags, ServeOptions& options) {
       .choice("--activation-dtype", options.activation_dtype, {"auto", "fp32", "bf16"},
               "what products of bf16 weights read; auto: bf16 where the processor has AMX")
       .integer("--seed", options.seed, "of dummy weights and of requests without a seed")
+      .text("--trace", options.trace_file,
+            "time of every operator, to FILE and as a table at the end")
       .integer("--threads", options.threads, "of the engine; 0: one per allowed core");
   flags.group("Endpoint")
       .text("--host", options.host, "address to bind")

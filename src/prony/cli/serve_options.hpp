@@ -13,7 +13,7 @@ namespace prony::cli {
 struct ServeOptions {
   std::string model, served_name, device = "cpu", host = "127.0.0.1";
   std::optional<std::string> weight_dtype;
-  std::string activation_dtype = "auto";
+  std::string trace_file, activation_dtype = "auto";
   std::string policy = "fcfs", prefix_caching = "on";
   int64_t port = 8000, threads = 0, seed = 0, max_waiting = 1024;
   std::optional<int64_t> max_sequences, max_step_tokens;  // absent: the device's default

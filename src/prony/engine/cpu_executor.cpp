@@ -142,6 +142,11 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const catalog::ModelSpe
   return executor;
 }
 
+void CpuExecutor::set_trace(OperatorTrace* trace) {
+  trace_ = trace;
+  forward_->set_trace(trace);
+}
+
 CpuExecutor::Request& CpuExecutor::live(sched::Handle handle) {
   PRONY_CHECK(handle < requests_.size() && requests_[handle].live, "no such request");
   return requests_[handle];
@@ -202,9 +207,16 @@ Result<sched::StepResult> CpuExecutor::wait() {
   PRONY_CHECK(pending_ != nullptr, "nothing was submitted");
   const sched::StepPlan& plan = *pending_;
   pending_ = nullptr;
+  if (trace_ != nullptr) {
+    trace_->begin_step();
+    for (const sched::StepRow& row : plan.rows) {
+      trace_->add_row({row.first_position, row.token_count, row.samples});
+    }
+  }
   prepare(plan);
   if (!rows_.empty()) forward_->run(rows_, observer_);
   if (const auto sampled = sample_rows(plan); !sampled.ok()) return sampled.error();
+  if (trace_ != nullptr) trace_->end_step();
   return sched::StepResult{.step = plan.step, .tokens = sampled_};
 }
 

@@ -70,6 +70,7 @@ class CpuExecutor final : public sched::Executor {
 
   const catalog::ModelSpec& model() const noexcept { return model_.spec(); }
   kernels::Isa isa() const noexcept { return kernels_->isa; }
+  kernels::Dtype dtype() const noexcept { return model_.dtype(); }
   bool bf16_rows() const noexcept { return bf16_rows_; }
   const MemoryNeed& memory() const noexcept { return memory_; }
   int32_t sample_vocab() const noexcept { return sample_vocab_; }
@@ -81,6 +82,13 @@ class CpuExecutor final : public sched::Executor {
                            std::span<const float> logits /* [sample_vocab] */) = 0;
   };
   void set_observer(Observer* observer) { observer_ = observer; }
+
+  /// Times the operators of every step from now on; null: none. Not while a step is in flight.
+  void set_trace(OperatorTrace* trace);
+  /// What the machine can do at most, on this executor's threads. Not while a step is in flight.
+  Result<kernels::Ceilings> measure_ceilings() {
+    return kernels::measure_ceilings(*kernels_, *pool_);
+  }
 
  private:
   struct Request {
@@ -111,6 +119,7 @@ class CpuExecutor final : public sched::Executor {
   MemoryNeed memory_;
   int32_t sample_vocab_ = 0;
   Observer* observer_ = nullptr;
+  OperatorTrace* trace_ = nullptr;
 
   std::vector<Request> requests_;             // [handle]
   const sched::StepPlan* pending_ = nullptr;  // submitted, not waited for

@@ -6,6 +6,9 @@
 #include "prony/core/math.hpp"
 
 namespace prony::engine {
+
+using perfmodel::OperatorKind;
+
 namespace {
 
 // Rows start on cache lines, and an odd number of lines apart: rows a power of two apart would
@@ -153,6 +156,7 @@ void Forward::prepare(std::span<const ForwardRow> rows) {
 }
 
 void Forward::embed(std::span<const ForwardRow> rows) {
+  const OperatorSpan span = timed(OperatorKind::kEmbed);
   float* target = hidden_;
   const auto factor = static_cast<float>(core::math::sqrt(static_cast<double>(spec_.hidden)));
   for (const ForwardRow& row : rows) {
@@ -214,10 +218,12 @@ void Forward::norm(const float* x, int64_t x_stride, int64_t n, const float* wei
 }
 
 // The residual connection; with a norm of its own where the model has one.
-void Forward::add_to_hidden(const float* out_norm) {
+void Forward::add_to_hidden(const float* out_norm, OperatorKind norm_kind, OperatorKind add_kind) {
   if (out_norm != nullptr) {
+    const OperatorSpan span = timed(norm_kind);
     norm(update_, hidden_stride_, spec_.hidden, out_norm, update_, hidden_stride_);
   }
+  const OperatorSpan span = timed(add_kind);
   pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       kernels_->add(hidden_ + token * hidden_stride_, update_ + token * hidden_stride_,
@@ -227,6 +233,7 @@ void Forward::add_to_hidden(const float* out_norm) {
 }
 
 void Forward::gather_last(std::span<const ForwardRow> rows) {
+  const OperatorSpan span = timed(OperatorKind::kFinalNorm);
   int64_t end = 0;
   float* target = last_;
   for (const ForwardRow& row : rows) {
@@ -246,27 +253,41 @@ void Forward::gather_last(std::span<const ForwardRow> rows) {
 
 void Forward::run(std::span<const ForwardRow> rows, ForwardObserver* observer) {
   prepare(rows);
+  layer_ = -1;
   embed(rows);
   if (observer != nullptr) observer->on_hidden(0, hidden_, hidden_stride_, tokens_);
   for (int32_t i = 0; i < spec_.layers; ++i) {
+    layer_ = i;
     const LayerWeights& layer = model_->layer(i);
-    norm(hidden_, hidden_stride_, spec_.hidden, layer.input_norm, normed_, hidden_stride_);
+    {
+      const OperatorSpan span = timed(OperatorKind::kAttentionNorm);
+      norm(hidden_, hidden_stride_, spec_.hidden, layer.input_norm, normed_, hidden_stride_);
+    }
     attention(rows, i, layer);
-    add_to_hidden(layer.attention_out_norm);
-    norm(hidden_, hidden_stride_, spec_.hidden, layer.mlp_norm, normed_, hidden_stride_);
+    add_to_hidden(layer.attention_out_norm, OperatorKind::kPostAttentionNorm,
+                  OperatorKind::kMlpNorm);
+    {
+      const OperatorSpan span = timed(OperatorKind::kMlpNorm);
+      norm(hidden_, hidden_stride_, spec_.hidden, layer.mlp_norm, normed_, hidden_stride_);
+    }
     if (model_->has_experts(i)) {
       experts(layer.moe);
     } else {
-      mlp(normed_, tokens_, layer.mlp, update_);
+      mlp(normed_, tokens_, layer.mlp, update_,
+          {OperatorKind::kGateUp, OperatorKind::kActivation, OperatorKind::kDown});
     }
-    add_to_hidden(layer.mlp_out_norm);
+    // The list adds a layer's result together with the norm that reads it next.
+    add_to_hidden(layer.mlp_out_norm, OperatorKind::kPostMlpNorm,
+                  i + 1 < spec_.layers ? OperatorKind::kAttentionNorm : OperatorKind::kFinalNorm);
     if (observer != nullptr) observer->on_hidden(i + 1, hidden_, hidden_stride_, tokens_);
   }
+  layer_ = -1;
   gather_last(rows);
 }
 
 void Forward::compute_logits(int32_t first, int32_t count) {
   PRONY_CHECK(first >= 0 && count >= 1 && count <= kLogitRows && first + count <= wanting_);
+  const OperatorSpan span = timed(OperatorKind::kHead);
   matmul(last_ + first * hidden_stride_, hidden_stride_, count, model_->head(), nullptr, logits_,
          vocab_stride_);
   if (!spec_.logit_softcap) return;

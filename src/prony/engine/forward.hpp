@@ -21,6 +21,7 @@
 #include "prony/core/result.hpp"
 #include "prony/engine/kv_store.hpp"
 #include "prony/engine/model.hpp"
+#include "prony/engine/operator_trace.hpp"
 #include "prony/engine/rope_table.hpp"
 #include "prony/kernels/kernels.hpp"
 #include "prony/kernels/thread_pool.hpp"
@@ -67,6 +68,9 @@ class Forward {
                                 const kernels::Kernels& kernels, kernels::ThreadPool& pool,
                                 const ForwardLimits& limits, const ForwardOptions& options = {});
 
+  /// Times every operator from now on; null: none. The caller tells it steps and rows.
+  void set_trace(OperatorTrace* trace) { trace_ = trace; }
+
   /// One step. Requires the limits, valid tokens and pages (checked).
   void run(std::span<const ForwardRow> rows, ForwardObserver* observer = nullptr);
 
@@ -99,7 +103,9 @@ class Forward {
               const float* bias, float* y, int64_t y_stride);
   void norm(const float* x, int64_t x_stride, int64_t n, const float* weight, float* y,
             int64_t y_stride);
-  void add_to_hidden(const float* out_norm);
+  void add_to_hidden(const float* out_norm, perfmodel::OperatorKind norm_kind,
+                     perfmodel::OperatorKind add_kind);
+  OperatorSpan timed(perfmodel::OperatorKind kind) const { return {trace_, kind, layer_}; }
   // forward_attention.cpp: normed_ to update_
   void attention(std::span<const ForwardRow> rows, int32_t index, const LayerWeights& layer);
   void project_and_store(const LayerWeights& layer, const kernels::KvLayout& kv);
@@ -110,7 +116,11 @@ class Forward {
                 const std::vector<kernels::PackedMatrix>& weights, float* y, int64_t y_stride,
                 int64_t y_step);
   // forward_mlp.cpp: normed_ to update_
-  void mlp(const float* x, int64_t rows, const MlpWeights& mlp, float* y);
+  /// The operators that one MLP counts as.
+  struct MlpKinds {
+    perfmodel::OperatorKind gate_up, activation, down;
+  };
+  void mlp(const float* x, int64_t rows, const MlpWeights& mlp, float* y, const MlpKinds& kinds);
   void experts(const MoeWeights& moe);
   void route(const MoeWeights& moe);
   void choose(const float* scores, int64_t token, const float* bias);
@@ -156,7 +166,9 @@ class Forward {
   float* chosen_weight_ = nullptr;  // beside chosen_
   int32_t* expert_end_ = nullptr;   // [experts]: of its places in by_expert_
   int32_t* by_expert_ = nullptr;    // [max_tokens experts_per_token]: places in chosen_
+  OperatorTrace* trace_ = nullptr;
   // Of the step being run.
+  int32_t layer_ = -1;  // -1 outside the layers
   int64_t tokens_ = 0;
   int32_t wanting_ = 0;               // rows that want logits
   std::vector<int32_t> positions_;    // [tokens]

@@ -5,24 +5,32 @@
 
 namespace prony::engine {
 
+using perfmodel::OperatorKind;
+
 void Forward::attention(std::span<const ForwardRow> rows, int32_t index,
                         const LayerWeights& layer) {
   const kernels::KvLayout kv = kv_->layer(index);
   if (spec_.mla) {
     project_and_store_latent(layer.mla, kv);
     attend(rows, index, kv, q_latent_, q_latent_stride_, out_latent_, out_latent_stride_);
+    const OperatorSpan span = timed(OperatorKind::kMlaAbsorbValue);
     per_head(out_latent_, out_latent_stride_, spec_.mla->kv_lora_rank, layer.mla.value_up,
              attention_, attention_stride_, spec_.mla->v_head_dim);
   } else {
     project_and_store(layer, kv);
     attend(rows, index, kv, qkv_, qkv_stride_, attention_, attention_stride_);
   }
+  const OperatorSpan span = timed(OperatorKind::kOutput);
   matmul(attention_, attention_stride_, tokens_, layer.o, layer.o_bias, update_, hidden_stride_);
 }
 
 // Norms per head (Qwen3), rotation by position, and the way into the pages.
 void Forward::project_and_store(const LayerWeights& layer, const kernels::KvLayout& kv) {
-  matmul(normed_, hidden_stride_, tokens_, layer.qkv, layer.qkv_bias, qkv_, qkv_stride_);
+  {
+    const OperatorSpan span = timed(OperatorKind::kQkv);
+    matmul(normed_, hidden_stride_, tokens_, layer.qkv, layer.qkv_bias, qkv_, qkv_stride_);
+  }
+  const OperatorSpan span = timed(OperatorKind::kRopeStore);
   const int64_t head_dim = spec_.head_dim;
   const int64_t q_heads = spec_.heads;
   const int64_t kv_heads = spec_.kv_heads;
@@ -68,15 +76,32 @@ void Forward::project_and_store_latent(const MlaWeights& mla, const kernels::KvL
   const float* query_input = normed_;
   int64_t query_stride = hidden_stride_;
   if (shape.q_lora_rank > 0) {
-    matmul(normed_, hidden_stride_, tokens_, mla.q_a, nullptr, q_rank_, q_rank_stride_);
+    {
+      const OperatorSpan span = timed(OperatorKind::kMlaQueryDown);
+      matmul(normed_, hidden_stride_, tokens_, mla.q_a, nullptr, q_rank_, q_rank_stride_);
+    }
+    const OperatorSpan span = timed(OperatorKind::kMlaQueryNorm);
     norm(q_rank_, q_rank_stride_, shape.q_lora_rank, mla.q_a_norm, q_rank_, q_rank_stride_);
     query_input = q_rank_;
     query_stride = q_rank_stride_;
   }
-  matmul(query_input, query_stride, tokens_, mla.q, nullptr, qkv_, qkv_stride_);
-  matmul(normed_, hidden_stride_, tokens_, mla.kv_a, nullptr, latent_, latent_stride_);
-  norm(latent_, latent_stride_, rank, mla.kv_a_norm, latent_, latent_stride_);
-  per_head(qkv_, qkv_stride_, spec_.head_dim, mla.key_up, q_latent_, q_latent_stride_, width);
+  {
+    const OperatorSpan span = timed(OperatorKind::kMlaQueryUp);
+    matmul(query_input, query_stride, tokens_, mla.q, nullptr, qkv_, qkv_stride_);
+  }
+  {
+    const OperatorSpan span = timed(OperatorKind::kMlaKvDown);
+    matmul(normed_, hidden_stride_, tokens_, mla.kv_a, nullptr, latent_, latent_stride_);
+  }
+  {
+    const OperatorSpan span = timed(OperatorKind::kMlaKvNorm);
+    norm(latent_, latent_stride_, rank, mla.kv_a_norm, latent_, latent_stride_);
+  }
+  {
+    const OperatorSpan span = timed(OperatorKind::kMlaAbsorbQuery);
+    per_head(qkv_, qkv_stride_, spec_.head_dim, mla.key_up, q_latent_, q_latent_stride_, width);
+  }
+  const OperatorSpan span = timed(OperatorKind::kRopeStore);
   pool_->run(tokens_, kTokenGrain, [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       const int32_t position = positions_[static_cast<size_t>(token)];
@@ -121,6 +146,7 @@ void Forward::per_head(const float* x, int64_t x_stride, int64_t x_step,
 
 void Forward::attend(std::span<const ForwardRow> rows, int32_t index, const kernels::KvLayout& kv,
                      const float* q, int64_t q_stride, float* out, int64_t out_stride) {
+  const OperatorSpan span = timed(OperatorKind::kAttentionDecode);  // or prefill: the trace knows
   // A row of attention is one head of one token. A piece is cut again where its rows are many (all
   // heads of latent attention read one key), so that one sequence in decode employs all threads.
   const int64_t group = spec_.heads / kv.kv_heads;

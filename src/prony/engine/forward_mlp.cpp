@@ -6,24 +6,38 @@
 
 namespace prony::engine {
 
-void Forward::mlp(const float* x, int64_t rows, const MlpWeights& weights, float* y) {
-  matmul(x, hidden_stride_, rows, weights.gate_up, weights.gate_up_bias, gate_up_, gate_up_stride_);
+using perfmodel::OperatorKind;
+
+void Forward::mlp(const float* x, int64_t rows, const MlpWeights& weights, float* y,
+                  const MlpKinds& kinds) {
+  {
+    const OperatorSpan span = timed(kinds.gate_up);
+    matmul(x, hidden_stride_, rows, weights.gate_up, weights.gate_up_bias, gate_up_,
+           gate_up_stride_);
+  }
   const int64_t n = weights.down.inputs();
   const auto activate =
       spec_.activation == catalog::Activation::kGeluTanh ? kernels_->gelu_mul : kernels_->silu_mul;
-  pool_->run(rows, kTokenGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const float* gate = gate_up_ + row * gate_up_stride_;
-      activate(gate, gate + n, inner_ + row * inner_stride_, n);
-    }
-  });
+  {
+    const OperatorSpan span = timed(kinds.activation);
+    pool_->run(rows, kTokenGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* gate = gate_up_ + row * gate_up_stride_;
+        activate(gate, gate + n, inner_ + row * inner_stride_, n);
+      }
+    });
+  }
+  const OperatorSpan span = timed(kinds.down);
   matmul(inner_, inner_stride_, rows, weights.down, weights.down_bias, y, hidden_stride_);
 }
 
 // Every token picks its experts; then expert by expert, over the tokens that picked it.
 void Forward::experts(const MoeWeights& moe) {
   const auto hidden = static_cast<size_t>(spec_.hidden);
-  route(moe);
+  {
+    const OperatorSpan span = timed(OperatorKind::kRouter);
+    route(moe);
+  }
   for (int64_t token = 0; token < tokens_; ++token) {
     std::fill_n(update_ + token * hidden_stride_, hidden, 0.0f);
   }
@@ -33,11 +47,16 @@ void Forward::experts(const MoeWeights& moe) {
     const int64_t end = expert_end_[expert];
     const int64_t count = end - begin;
     if (count == 0) continue;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t token = by_expert_[begin + i] / k;
-      std::copy_n(normed_ + token * hidden_stride_, hidden, gathered_ + i * hidden_stride_);
+    {
+      const OperatorSpan span = timed(OperatorKind::kExpertCombine);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t token = by_expert_[begin + i] / k;
+        std::copy_n(normed_ + token * hidden_stride_, hidden, gathered_ + i * hidden_stride_);
+      }
     }
-    mlp(gathered_, count, moe.experts[expert], answered_);
+    mlp(gathered_, count, moe.experts[expert], answered_,
+        {OperatorKind::kExpertGateUp, OperatorKind::kExpertActivation, OperatorKind::kExpertDown});
+    const OperatorSpan span = timed(OperatorKind::kExpertCombine);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t place = by_expert_[begin + i];
       kernels_->add_scaled(update_ + place / k * hidden_stride_, answered_ + i * hidden_stride_,
@@ -49,7 +68,9 @@ void Forward::experts(const MoeWeights& moe) {
 }
 
 void Forward::add_shared(const MoeWeights& moe) {
-  mlp(normed_, tokens_, moe.shared, answered_);
+  mlp(normed_, tokens_, moe.shared, answered_,
+      {OperatorKind::kSharedGateUp, OperatorKind::kSharedActivation, OperatorKind::kSharedDown});
+  const OperatorSpan span = timed(OperatorKind::kExpertCombine);
   if (spec_.moe->shared_gate) {
     matmul(normed_, hidden_stride_, tokens_, moe.shared_gate, nullptr, router_, router_stride_);
   }

@@ -28,7 +28,7 @@ double best_seconds(const Body& body) {
 
 // Operations per second of the product of one panel, the same small one again and again.
 Result<double> product_rate(const Kernels& kernels, ThreadPool& pool, Dtype dtype) {
-  constexpr int64_t kRows = 48, kInputs = 256, kTurns = 800;  // 32 KiB of weights at most
+  constexpr int64_t kRows = 48, kInputs = 256;  // 32 KiB of weights at most
   constexpr int64_t kXBytes = kRows * (kInputs + kLanes) * 4, kYBytes = kRows * kPanelColumns * 4;
   const int64_t packed_bytes = PackedRows::size_bytes(dtype, kRows, kInputs);
   // Each worker has its own rows and outputs, and its own copy of the weight.
@@ -74,17 +74,21 @@ Result<double> product_rate(const Kernels& kernels, ThreadPool& pool, Dtype dtyp
                        .to = &worker.packed});
     worker.args.packed = &worker.packed;
   }
+  // About 20 ms a repetition, whatever the level.
+  const double once = best_seconds([&] { kernels.matmul(workers[0].args, 0, 1); });
+  const auto turns = static_cast<int64_t>(std::clamp(0.02 / once, 1.0, 1e5));
   // Whoever takes two of the pieces makes the repetition slow; the best one has none of that.
   const double seconds = best_seconds([&] {
     pool.run(pool.threads(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        for (int64_t turn = 0; turn < kTurns; ++turn) {
+        for (int64_t turn = 0; turn < turns; ++turn) {
           kernels.matmul(workers[static_cast<size_t>(i)].args, 0, 1);
         }
       }
     });
   });
-  const double ops = 2.0 * kRows * kInputs * kPanelColumns * kTurns * pool.threads();
+  const double ops =
+      2.0 * kRows * kInputs * kPanelColumns * static_cast<double>(turns) * pool.threads();
   return ops / seconds;
 }
 
