@@ -17,7 +17,12 @@ Result<HardwareSpec> parse_hardware_file(std::string_view text, std::string_view
 /// Ids of data/hardware, sorted.
 Result<std::vector<std::string>> hardware_ids();
 
-/// A catalogue id, "<id>:<slice>" for a partition of it, or a FILE.yaml.
+/// The machine that `prony probe` measured.
+inline constexpr std::string_view kThisHardware = "this";
+/// Where its entry is: $XDG_DATA_HOME/prony/hardware-this.yaml, ~/.local/share without it.
+std::string this_hardware_path();
+
+/// A catalogue id, "<id>:<slice>" for a partition of it, "this", or a FILE.yaml.
 /// Error: kInvalidArgument, with the known ids and the nearest.
 Result<HardwareSpec> resolve_hardware(std::string_view name);
 

@@ -23,6 +23,7 @@ struct GemmCurve {
   double sharpness = 2;  // p: 1 adds both times, infinity takes the larger
   double fill = 0.5;
   double wave = 0;
+  double tile_rows = 64;  // products of fewer rows cost as much arithmetic; 1: none is wasted
   bool operator==(const GemmCurve&) const = default;
 };
 

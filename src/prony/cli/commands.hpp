@@ -18,6 +18,7 @@ int run_fit(const Arguments& arguments);
 int run_audit(const Arguments& arguments);
 int run_mock(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
+int run_probe(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 

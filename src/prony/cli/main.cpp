@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"mock", "an endpoint of exactly known timing, with named faults", run_mock},
     {"plan", "the cheapest deployment that holds an objective, and what can be traded", run_plan},
     {"predict", "latency, throughput, memory and bottleneck of a deployment", run_predict},
+    {"probe", "what this machine can do at most, kept as hardware 'this'", run_probe},
     {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
 };
 

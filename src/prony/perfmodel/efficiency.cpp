@@ -8,8 +8,7 @@
 namespace prony::perfmodel {
 namespace {
 
-constexpr double kTile = 128;     // rows and columns of a thread block's tile
-constexpr double kTileRows = 64;  // rows are padded to this
+constexpr double kTile = 128;  // rows and columns of a thread block's tile
 // Grouped products of experts against one product of the same work: permuted rows, small groups and
 // unequal load. Medians of the public tables of fused MoE kernels in 16 bits (docs/predict.md).
 constexpr double kGroupedCompute = 0.62, kGroupedMemory = 0.88;
@@ -84,7 +83,7 @@ const char* bound_name(Bound bound) {
 
 OperatorTime gemm_time(const catalog::GemmCurve& curve, double peak, double bandwidth, double units,
                        double m, double n, double k, double batch, double bytes) {
-  const double rows = std::max(kTileRows, std::ceil(m / kTileRows) * kTileRows);
+  const double rows = std::max(1.0, std::ceil(m / curve.tile_rows)) * curve.tile_rows;
   const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * std::max(1.0, batch);
   const double waves = tiles / units;
   const double busy =
