@@ -116,6 +116,21 @@ def trtllm(folder, skipped):
     return out
 
 
+def first_token(folder, skipped):
+    """The prefill step of one prompt alone, TensorRT-LLM 0.9: the step model without any serving."""
+    out = []
+    for i, r in enumerate(read(os.path.join(folder, "trtllm-perf-overview/first_token_latency_bs1.csv"))):
+        model, hardware = MODELS.get(r["model"]), HARDWARE.get(r["gpu"])
+        if not model or not hardware:
+            skipped[r["model"]] = skipped.get(r["model"], 0) + 1
+            continue
+        row = {"model": model, "hardware": hardware, "engine": "trtllm", "tp": integer(r["tp"]),
+               "weight-dtype": r["precision"].lower(), "input-len": integer(r["input_len"]),
+               "output-len": 2, "concurrency": 1}
+        out.append(("first-token", "first-%d" % i, row, {"prefill_ms": float(r["first_token_latency_ms"])}))
+    return out
+
+
 def mlperf(folder, skipped):
     """Closed division, Offline, TensorRT-LLM, one row a submission; OpenOrca lengths."""
     out, seen = [], set()
@@ -191,7 +206,7 @@ def main():
     parser.add_argument("--dump", help="every row with its errors, as CSV")
     args = parser.parse_args()
     skipped, rows = {}, []
-    for source in (silicon, trtllm, mlperf, argonne):
+    for source in (silicon, trtllm, first_token, mlperf, argonne):
         rows += source(args.data, skipped)
     answers = predict(args.prony, rows)
     groups, refused, dump = {}, {}, []

@@ -107,6 +107,7 @@ Json prediction_row(const ServingPrediction& p) {
   return {{"ttft_ms", maybe_ms(p.ttft_s)},
           {"tpot_ms", p.tpot_s * kMs},
           {"itl_decode_only_ms", p.itl_s * kMs},
+          {"prefill_ms", p.prefill_s * kMs},
           {"e2e_ms", maybe_ms(p.e2e_s)},
           {"ttft_p99_ms", maybe_ms(p.tails.ttft_s)},
           {"tpot_p99_ms", maybe_ms(p.tails.tpot_s)},
