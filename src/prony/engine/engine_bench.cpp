@@ -1,5 +1,6 @@
 // Speed of the whole engine: tokens per second of decode and prefill of the built-in dummies, one
-// thread, and of the Llama-3.2-1B shape, two (its weights take seconds to fill, 2.5 GB), beside
+// thread, and of the Llama-3.2-1B shape, two (2.5 GB of weights take seconds to fill:
+// hence a fixed number of iterations), beside
 // what the weights read a step would allow. Counters: tokens_per_s; weights_GB_per_s is the bytes
 // of weights times steps per second, to be read beside ReadBandwidth of kernels_bench (a model
 // under a few hundred MB runs partly from the last-level cache: the size is printed).
@@ -98,10 +99,12 @@ BENCHMARK_CAPTURE(Decode, small_bf16, "dummy:small", kernels::Dtype::kBf16)->Arg
 BENCHMARK_CAPTURE(Decode, llama_1b_bf16, "dummy:llama-3.2-1b", kernels::Dtype::kBf16)
     ->Arg(1)
     ->Arg(16)
+    ->Iterations(24)
     ->UseRealTime();
 BENCHMARK_CAPTURE(Decode, llama_1b_int8, "dummy:llama-3.2-1b", kernels::Dtype::kI8)
     ->Arg(1)
     ->Arg(16)
+    ->Iterations(24)
     ->UseRealTime();
 
 void Prefill(benchmark::State& state, const char* name, kernels::Dtype dtype) {
@@ -119,9 +122,11 @@ BENCHMARK_CAPTURE(Prefill, demo_bf16, "dummy:demo", kernels::Dtype::kBf16)->Arg(
 BENCHMARK_CAPTURE(Prefill, small_bf16, "dummy:small", kernels::Dtype::kBf16)->Arg(512);
 BENCHMARK_CAPTURE(Prefill, llama_1b_bf16, "dummy:llama-3.2-1b", kernels::Dtype::kBf16)
     ->Arg(512)
+    ->Iterations(3)
     ->UseRealTime();
 BENCHMARK_CAPTURE(Prefill, llama_1b_int8, "dummy:llama-3.2-1b", kernels::Dtype::kI8)
     ->Arg(512)
+    ->Iterations(3)
     ->UseRealTime();
 
 }  // namespace

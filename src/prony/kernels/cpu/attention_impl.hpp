@@ -1,11 +1,11 @@
 // Paged causal attention over Lanes (lanes.hpp); contract in kernels.hpp. A tile is up to R rows
-// (query token, head) that read the same kv head. It walks the context in spans of 64 tokens = four
-// pages: scores of a span (lanes are tokens, keys lie transposed), running maximum and sum, then
-// the weighted values (lanes are dimensions). A row's result depends on its own position alone: the
-// spans are counted from position 0, a row ignores what lies behind it or before its window, and
-// its values are added in the order of positions. Source of the running maximum: Milakov &
-// Gimelshein, "Online normalizer calculation for softmax", 2018; over blocks: Dao et al.,
-// "FlashAttention", NeurIPS 2022. Thread safety: pure functions.
+// (query token, head) that read the same kv head, a block some tiles. It walks the context in spans
+// of 64 tokens = four pages: scores of a span (lanes are tokens, keys lie transposed), running
+// maximum and sum, then the weighted values (lanes are dimensions). A row's result depends on its
+// own position alone: the spans are counted from position 0, a row ignores what lies behind it or
+// before its window, and its values are added in the order of positions. Source of the running
+// maximum: Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018; over blocks:
+// Dao et al., "FlashAttention", NeurIPS 2022. Thread safety: pure functions.
 #pragma once
 #include <cstdint>
 
@@ -17,6 +17,11 @@ namespace prony::kernels::cpu {
 
 inline constexpr int kSpanPages = 4;
 inline constexpr int64_t kSpanTokens = int64_t{kSpanPages} * kPageTokens;
+// Tiles that share one walk: a span is brought into the L1 cache, and from bf16 to floats, once.
+inline constexpr int kBlockTiles = 8;
+// Keys and values a token that are widened: 64 KiB a span. Wider heads (latent attention) are read
+// as they lie, by each tile.
+inline constexpr int64_t kWidenedElements = 256;
 // Weights of a row when a span is fully masked or not yet seen: exp of it is exactly 0.
 inline constexpr float kMinusInfinity = -__builtin_inff();
 
@@ -40,7 +45,8 @@ struct AttentionTile {
   float largest[kCount];                          // running maximum of the scores
   Row<V, R> sum;                                  // running sums of exp(score - largest), by lane
   alignas(64) float weight[kCount][kSpanTokens];  // of the current span
-  alignas(64) float acc[kCount][kMaxValueDim];    // running weighted sum of the values
+  float* acc[kCount];   // [value_stride] running weighted sum of the values
+  int64_t first, last;  // positions that any row sees
 };
 
 PRONY_INLINE int32_t clamp_to_span(int64_t tokens) {
@@ -171,24 +177,49 @@ PRONY_INLINE void add_values_of_rows(AttentionTile<V, R>& t, int64_t d, int64_t 
   }
 }
 
+/// One span for one tile.
 template <class V, int R, class Element>
-void attention_tile(const AttentionArgs& args, int32_t kv_head, AttentionTile<V, R>& t) {
+void attend_span(const AttentionArgs& args, AttentionTile<V, R>& t,
+                 const Element* const (&keys)[kSpanPages],
+                 const Element* const (&values)[kSpanPages], int64_t span) {
+  const int64_t value_stride = args.kv->value_stride;
+  score_span<V, R>(args, t, keys, span);
+  int64_t d = 0;
+  for (; d + 4 * kLanes <= value_stride; d += 4 * kLanes) {
+    add_values_of_rows<V, R, 4>(t, d, span, values, value_stride);
+  }
+  for (; d < value_stride; d += kLanes) {
+    add_values_of_rows<V, R, 1>(t, d, span, values, value_stride);
+  }
+}
+
+template <class V, class Element>
+PRONY_INLINE void widen(const Element* from, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; i += kLanes) V::store(to + i, load_kv<V>(from + i));
+}
+
+template <class V, int R, class Element>
+void attention_block(const AttentionArgs& args, int32_t kv_head, AttentionTile<V, R>* tiles,
+                     int count) {
   const KvLayout& kv = *args.kv;
   const int64_t value_stride = kv.value_stride;
-  const int64_t key_offset = int64_t{kPageTokens} * kv.head_dim * kv_head;
-  const int64_t value_offset =
-      int64_t{kPageTokens} * (int64_t{kv.kv_heads} * kv.head_dim + value_stride * kv_head);
-  int64_t first = t.begin[0], last = 0;
-  for (int r = 0; r < R; ++r) {
-    t.largest[r] = kMinusInfinity;
-    t.sum[r] = V::zero();
-    for (int64_t d = 0; d < value_stride; d += kLanes) V::store(t.acc[r] + d, V::zero());
-    last = t.position[r] > last ? t.position[r] : last;
-    first = t.begin[r] < first ? t.begin[r] : first;
+  const int64_t key_count = int64_t{kPageTokens} * kv.head_dim;
+  const int64_t value_count = int64_t{kPageTokens} * value_stride;
+  const int64_t key_offset = key_count * kv_head;
+  const int64_t value_offset = key_count * kv.kv_heads + value_count * kv_head;
+  int64_t first = tiles[0].first, last = 0;
+  for (int i = 0; i < count; ++i) {
+    first = tiles[i].first < first ? tiles[i].first : first;
+    last = tiles[i].last > last ? tiles[i].last : last;
   }
+  const bool widened =
+      sizeof(Element) == 2 && count > 1 && kv.head_dim + value_stride <= kWidenedElements;
+  alignas(64) float floats[kSpanTokens * kWidenedElements];
   for (int64_t span = first / kSpanTokens * kSpanTokens; span <= last; span += kSpanTokens) {
     const Element* keys[kSpanPages];
     const Element* values[kSpanPages];
+    const float* float_keys[kSpanPages];
+    const float* float_values[kSpanPages];
     for (int64_t j = 0; j < kSpanPages; ++j) {
       // Pages behind the last position do not exist: their lanes are masked, so any page will do.
       const int64_t begin = span + j * kPageTokens;
@@ -197,43 +228,68 @@ void attention_tile(const AttentionArgs& args, int32_t kv_head, AttentionTile<V,
           reinterpret_cast<const Element*>(kv.layer + args.pages[index] * kv.page_bytes);
       keys[j] = page + key_offset;
       values[j] = page + value_offset;
+      if (!widened) continue;
+      float* at = floats + j * (key_count + value_count);
+      float_keys[j] = at;
+      float_values[j] = at + key_count;
+      widen<V>(keys[j], key_count, at);
+      widen<V>(values[j], value_count, at + key_count);
     }
-    score_span<V, R>(args, t, keys, span);
-    int64_t d = 0;
-    for (; d + 4 * kLanes <= value_stride; d += 4 * kLanes) {
-      add_values_of_rows<V, R, 4>(t, d, span, values, value_stride);
-    }
-    for (; d < value_stride; d += kLanes) {
-      add_values_of_rows<V, R, 1>(t, d, span, values, value_stride);
+    for (int i = 0; i < count; ++i) {
+      if (tiles[i].last < span || tiles[i].first >= span + kSpanTokens) continue;
+      if (widened) {
+        attend_span<V, R>(args, tiles[i], float_keys, float_values, span);
+      } else {
+        attend_span<V, R>(args, tiles[i], keys, values, span);
+      }
     }
   }
-  for (int r = 0; r < R; ++r) {
-    const auto inverse = V::set1(1.0f / V::reduce_add(t.sum[r]));
-    for (int32_t d = 0; d < kv.value_dim; d += kLanes) {
-      V::store_n(t.out[r] + d, V::mul(V::load(t.acc[r] + d), inverse), kv.value_dim - d);
+  for (int i = 0; i < count; ++i) {
+    for (int r = 0; r < R; ++r) {
+      const auto inverse = V::set1(1.0f / V::reduce_add(tiles[i].sum[r]));
+      for (int32_t d = 0; d < kv.value_dim; d += kLanes) {
+        V::store_n(tiles[i].out[r] + d, V::mul(V::load(tiles[i].acc[r] + d), inverse),
+                   kv.value_dim - d);
+      }
     }
   }
 }
 
-/// Rows [row_begin, row_end) of the kv head, numbered token by token: row = token group + head.
+/// Rows [row, row + R) of the kv head, numbered token by token: row = token group + head.
+template <class V, int R>
+void start_tile(const AttentionArgs& args, int32_t kv_head, int64_t row, float* acc,
+                AttentionTile<V, R>& tile) {
+  const int64_t group = args.heads / args.kv->kv_heads;
+  const int64_t value_stride = args.kv->value_stride;
+  for (int r = 0; r < R; ++r) {
+    const int64_t token = (row + r) / group;
+    const int64_t head = kv_head * group + (row + r) % group;
+    tile.q[r] = args.q + token * args.q_stride + head * args.kv->head_dim;
+    tile.out[r] = args.out + token * args.out_stride + head * args.kv->value_dim;
+    tile.position[r] = args.first_position + static_cast<int32_t>(token);
+    const int32_t hidden = tile.position[r] + 1 - args.window;
+    tile.begin[r] = args.window > 0 && hidden > 0 ? hidden : 0;
+    tile.largest[r] = kMinusInfinity;
+    tile.sum[r] = V::zero();
+    tile.acc[r] = acc + r * value_stride;
+    for (int64_t d = 0; d < value_stride; d += kLanes) V::store(tile.acc[r] + d, V::zero());
+  }
+  tile.first = tile.begin[0];  // rows come in the order of positions
+  tile.last = tile.position[R - 1];
+}
+
 template <class V, int R, class Element>
 void attention_rows(const AttentionArgs& args, int32_t kv_head, int64_t row_begin,
                     int64_t row_end) {
-  const int64_t group = args.heads / args.kv->kv_heads;
-  const int64_t head_dim = args.kv->head_dim;
+  AttentionTile<V, R> tiles[kBlockTiles];
+  alignas(64) float acc[static_cast<size_t>(kBlockTiles * R * kMaxValueDim)];
   int64_t row = row_begin;
-  for (; row + R <= row_end; row += R) {
-    AttentionTile<V, R> tile;
-    for (int r = 0; r < R; ++r) {
-      const int64_t token = (row + r) / group;
-      const int64_t head = kv_head * group + (row + r) % group;
-      tile.q[r] = args.q + token * args.q_stride + head * head_dim;
-      tile.out[r] = args.out + token * args.out_stride + head * args.kv->value_dim;
-      tile.position[r] = args.first_position + static_cast<int32_t>(token);
-      const int32_t hidden = tile.position[r] + 1 - args.window;
-      tile.begin[r] = args.window > 0 && hidden > 0 ? hidden : 0;
+  while (row + R <= row_end) {
+    int count = 0;
+    for (; count < kBlockTiles && row + R <= row_end; ++count, row += R) {
+      start_tile<V, R>(args, kv_head, row, acc + count * R * args.kv->value_stride, tiles[count]);
     }
-    attention_tile<V, R, Element>(args, kv_head, tile);
+    attention_block<V, R, Element>(args, kv_head, tiles, count);
   }
   if constexpr (R > 1) {
     if (row < row_end) attention_rows<V, R - 1, Element>(args, kv_head, row, row_end);
