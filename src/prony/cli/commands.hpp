@@ -13,6 +13,7 @@ using Arguments = std::vector<std::string>;  // after the command's name
 int run_bench(const Arguments& arguments);
 int run_catalog(const Arguments& arguments);
 int run_certify(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 int run_cost(const Arguments& arguments);
 int run_fit(const Arguments& arguments);
 int run_audit(const Arguments& arguments);

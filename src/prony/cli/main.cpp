@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"bench", "load an endpoint and measure TTFT, TPOT, ITL, E2E, goodput and errors", run_bench},
     {"catalog", "the data files of models, hardware and engines: list, show, check", run_catalog},
     {"certify", "prove the client on this host against a server of known timing", run_certify},
+    {"compare", "how runs differ from a first one, with intervals and a verdict", run_compare},
     {"cost", "what a GPU-hour, a thousand tokens and the energy of one cost", run_cost},
     {"fit", "calibrate closed forms from measurements, with what the data cannot tell", run_fit},
     {"audit", "published claims against physical bounds and their own arithmetic", run_audit},

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "prony/core/slo_name.hpp"
 #include "prony/core/slo_presets.hpp"
 
 namespace prony::core {
@@ -158,9 +159,6 @@ class TermParser {
     return term;
   }
 
- private:
-  Error error(std::string_view reason) const { return piece_error(flag_, piece_, reason); }
-
   Result<void> read_name(std::string_view name, SloTerm& term) const {
     if (const auto metric = metric_named(name)) {
       term.metric = *metric;
@@ -189,6 +187,9 @@ class TermParser {
     term.statistic = *statistic;
     return {};
   }
+
+ private:
+  Error error(std::string_view reason) const { return piece_error(flag_, piece_, reason); }
 
   Result<void> read_bound(std::string_view text, SloTerm& term) const {
     const auto parts = split_number(text);
@@ -252,6 +253,15 @@ bool SloTerm::holds(double value) const {
       return value >= bound;
   }
   return false;
+}
+
+Result<SloTerm> parse_slo_name(std::string_view name, std::string_view flag,
+                               std::string_view piece) {
+  SloTerm term;
+  if (auto read = TermParser(flag, piece).read_name(trimmed(name), term); !read) {
+    return read.error();
+  }
+  return term;
 }
 
 Result<Slo> parse_slo(std::string_view text, std::string_view flag) {

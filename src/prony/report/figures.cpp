@@ -1,8 +1,8 @@
 #include "prony/report/figures.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "prony/record/inferred_window.hpp"
 #include "prony/record/row_metrics.hpp"
 #include "prony/report/telemetry_series.hpp"
 
@@ -51,13 +51,7 @@ Population population(const record::RowSource& rows, const record::Metrics& metr
     result.window = record::measurement_window(rows, *summary);
     return result;
   }
-  record::SummaryOptions guess;
-  guess.open_loop = metrics.window_rule == "arrivals";
-  const auto window = record::measurement_window(rows, guess);
-  const double length_s = seconds_from(window.begin_ns, window.end_ns);
-  if (metrics.window_s && std::abs(length_s - *metrics.window_s) <= 1e-6 * (1 + length_s)) {
-    result.window = window;
-  }
+  result.window = record::inferred_window(rows, metrics);
   return result;
 }
 
