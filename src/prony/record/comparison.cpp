@@ -12,10 +12,10 @@ using core::Json;
 constexpr std::string_view kSchemaText = R"({
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "prony.compare/1",
-  "description": "Sides, what differs, changes with intervals and verdicts; see docs/compare.md. null: not known.",
+  "description": "Changes between runs, with verdicts; see docs/compare.md. null: not known.",
   "type": "object",
-  "required": ["schema", "confidence", "seed", "replicates", "allow_incomparable", "broken", "refused",
-    "sides", "comparisons"],
+  "required": ["schema", "confidence", "seed", "replicates", "allow_incomparable", "broken",
+    "refused", "sides", "comparisons"],
   "additionalProperties": false,
   "properties": {
     "schema": {"const": "prony.compare/1"},
