@@ -51,7 +51,7 @@ def figure(source, out):
         for row in csv.DictReader(file):
             kind = "moe" if row["model"].startswith(MIXTURES) else "dense"
             errors.setdefault((row["class"], row["metric"], kind), []).append(float(row["error"]))
-    left, width, line = 270, 520, 24
+    left, width, line = 300, 520, 24
     scale = lambda e: left + width * (min(max(e, -1), 1) + 1) / 2
     body = []
     for i, (name, metric, kind, title, target) in enumerate(CLASSES):
