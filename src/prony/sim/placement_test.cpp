@@ -222,7 +222,7 @@ TEST(Congestion, DrivesReplacementUntilNothingIsToBeGained) {
   CongestionMap map(network.flows());
   double first = 0, last = 0;
   int moves = 0, last_move = -1;
-  for (int period = 0; period < 200; ++period) {
+  for (int period = 0; period < 90; ++period) {
     for (const PairTraffic& pair : traffic) {
       const int32_t from = placement[static_cast<size_t>(pair.from)];
       const int32_t to = placement[static_cast<size_t>(pair.to)];
@@ -250,7 +250,7 @@ TEST(Congestion, DrivesReplacementUntilNothingIsToBeGained) {
   EXPECT_GT(first, 0.5);
   EXPECT_GT(moves, 0);
   EXPECT_LT(last, first * 0.8);
-  EXPECT_LT(last_move, 150);
+  EXPECT_LT(last_move, 70);
 }
 
 }  // namespace
