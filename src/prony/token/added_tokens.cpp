@@ -58,6 +58,13 @@ bool inside_word(std::string_view text, size_t begin, size_t end) {
   return end < text.size() && is_word(code_point_at(text, end, bytes));
 }
 
+// Whether [begin, end) and one of the ranges have a byte in common.
+bool overlaps(std::span<const ByteRange> ranges, size_t begin, size_t end) {
+  const auto first = std::upper_bound(ranges.begin(), ranges.end(), begin,
+                                      [](size_t at, const ByteRange& r) { return at < r.end; });
+  return first != ranges.end() && first->begin < end;
+}
+
 }  // namespace
 
 void AddedTokens::add(AddedToken token) {
@@ -70,19 +77,34 @@ void AddedTokens::add(AddedToken token) {
   });
 }
 
-const AddedToken* AddedTokens::longest_at(std::string_view text, size_t at, bool specials) const {
+const AddedToken* AddedTokens::longest_at(std::string_view text, size_t at, bool specials,
+                                          std::span<const ByteRange> plain) const {
   for (const size_t index : by_first_byte_[static_cast<unsigned char>(text[at])]) {
     const AddedToken& token = tokens_[index];
     if (token.special && !specials) continue;
-    if (text.substr(at).starts_with(token.content)) return &token;
+    if (!text.substr(at).starts_with(token.content)) continue;
+    if (token.special && overlaps(plain, at, at + token.content.size())) continue;
+    return &token;
   }
   return nullptr;
 }
 
-void AddedTokens::split(std::string_view text, bool specials, std::vector<Piece>& pieces) const {
+bool AddedTokens::touches(std::string_view text, std::span<const ByteRange> plain) const {
+  for (const AddedToken& token : tokens_) {
+    if (!token.special) continue;
+    for (size_t at = text.find(token.content); at != std::string_view::npos;
+         at = text.find(token.content, at + 1)) {
+      if (overlaps(plain, at, at + token.content.size())) return true;
+    }
+  }
+  return false;
+}
+
+void AddedTokens::split(std::string_view text, bool specials, std::vector<Piece>& pieces,
+                        std::span<const ByteRange> plain) const {
   size_t done = 0;  // everything before it is in a piece
   for (size_t at = 0; at < text.size(); ++at) {
-    const AddedToken* token = longest_at(text, at, specials);
+    const AddedToken* token = longest_at(text, at, specials, plain);
     if (token == nullptr) continue;
     size_t begin = at, end = at + token->content.size();
     at = end - 1;

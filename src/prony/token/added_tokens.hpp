@@ -5,9 +5,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "prony/token/tokenizer.hpp"
 
 namespace prony::token {
 
@@ -33,11 +36,16 @@ class AddedTokens {
   bool empty() const noexcept { return tokens_.empty(); }
   const std::vector<AddedToken>& tokens() const noexcept { return tokens_; }
 
-  /// Cuts `text`; `specials` false leaves control tokens as text. Pieces are never empty.
-  void split(std::string_view text, bool specials, std::vector<Piece>& pieces) const;
+  /// Cuts `text`; `specials` false leaves control tokens as text, and so does a byte of `plain`
+  /// that they would touch. Pieces are never empty.
+  void split(std::string_view text, bool specials, std::vector<Piece>& pieces,
+             std::span<const ByteRange> plain = {}) const;
+  /// True if a control token is written in `text` so that it touches `plain`.
+  bool touches(std::string_view text, std::span<const ByteRange> plain) const;
 
  private:
-  const AddedToken* longest_at(std::string_view text, size_t at, bool specials) const;
+  const AddedToken* longest_at(std::string_view text, size_t at, bool specials,
+                               std::span<const ByteRange> plain) const;
   std::vector<AddedToken> tokens_;
   std::array<std::vector<size_t>, 256> by_first_byte_;  // longest first
 };

@@ -1,5 +1,7 @@
 #include "prony/token/byte_tokenizer.hpp"
 
+#include <algorithm>
+
 #include "prony/core/check.hpp"
 
 namespace prony::token {
@@ -36,11 +38,17 @@ void ByteTokenizer::append_encoded(std::string_view text, const EncodeOptions& o
   // No reserve(): an exact one on every append would make many appends quadratic.
   if (options.add_bos) out.push_back(kByteBos);
   size_t at = 0;
+  const auto is_plain = [&options](size_t begin, size_t end) {
+    return std::any_of(options.plain.begin(), options.plain.end(), [&](const ByteRange& range) {
+      return range.begin < end && begin < range.end;
+    });
+  };
   while (at < text.size()) {
     if (options.parse_special && text[at] == '<') {
       const SpecialToken* found = nullptr;
       for (const auto& special : special_tokens_) {
-        if (text.substr(at).starts_with(special.text)) found = &special;
+        if (!text.substr(at).starts_with(special.text)) continue;
+        if (!is_plain(at, at + special.text.size())) found = &special;
       }
       if (found != nullptr) {
         out.push_back(found->id);

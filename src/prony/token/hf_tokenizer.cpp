@@ -326,21 +326,46 @@ void HfTokenizer::append_piece(std::string_view text, bool at_text_start, bool s
   }
 }
 
+// Whether control tokens that are looked for after normalising could come out of plain bytes of
+// this piece, which begins at `begin` of the text. Positions are lost by normalising, so each plain
+// part is normalised alone and what crosses its borders is looked for in the text as written.
+bool HfTokenizer::user_could_forge(std::string_view text, size_t begin,
+                                   std::span<const ByteRange> plain) const {
+  if (normalized_added_.empty()) return false;
+  std::vector<ByteRange> inside;
+  for (const auto& range : plain) {
+    const size_t from = std::max(range.begin, begin), to = std::min(range.end, begin + text.size());
+    if (from < to) inside.push_back({from - begin, to - begin});
+  }
+  if (normalized_added_.touches(text, inside)) return true;
+  return std::any_of(inside.begin(), inside.end(), [&](const ByteRange& range) {
+    const auto part =
+        normalizer_->apply(std::string(text.substr(range.begin, range.end - range.begin)));
+    const ByteRange all{0, part.size()};
+    return normalized_added_.touches(part, {&all, 1});
+  });
+}
+
 void HfTokenizer::append_encoded(std::string_view text, const EncodeOptions& options,
                                  std::vector<TokenId>& out) const {
   if (options.add_bos && bos_id_) out.push_back(*bos_id_);
   std::string repaired;
+  auto plain = options.plain;
+  const ByteRange everything{0, std::string_view::npos};
   if (!is_valid_utf8(text)) {
     repaired = valid_utf8(text);
     text = repaired;
+    if (!plain.empty()) plain = {&everything, 1};  // its positions have moved
   }
   std::vector<AddedTokens::Piece> pieces;
-  raw_added_.split(text, options.parse_special, pieces);
+  raw_added_.split(text, options.parse_special, pieces, plain);
   for (const auto& piece : pieces) {
     if (piece.id >= 0) {
       out.push_back(piece.id);
     } else {
-      append_piece(piece.text, piece.begin == 0, options.parse_special, out);
+      const bool specials =
+          options.parse_special && !user_could_forge(piece.text, piece.begin, plain);
+      append_piece(piece.text, piece.begin == 0, specials, out);
     }
   }
 }

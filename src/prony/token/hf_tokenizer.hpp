@@ -56,6 +56,8 @@ class HfTokenizer final : public Tokenizer {
   std::optional<TokenId> id_of(std::string_view text) const;
   void append_piece(std::string_view text, bool at_text_start, bool specials,
                     std::vector<TokenId>& out) const;
+  bool user_could_forge(std::string_view text, size_t begin,
+                        std::span<const ByteRange> plain) const;
   void append_words(std::string text, bool at_text_start, std::vector<TokenId>& out) const;
 
   std::string name_;

@@ -4,6 +4,7 @@
 // be spread over several tokens.
 // Thread safety: immutable after construction; any thread.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,12 +26,22 @@ struct SpecialToken {
   std::string text;
 };
 
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin = 0, end = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
 struct EncodeOptions {
   /// Put bos_id() first, if there is one. Off for rendered chat templates, which bring their own.
   bool add_bos = false;
   /// Written forms of special tokens become those tokens. Off by default: text that came from a
   /// user must not be able to forge a role marker.
   bool parse_special = false;
+  /// With parse_special: written forms that touch these bytes stay text (what users wrote inside a
+  /// rendered prompt). Rising, disjoint. The text is still encoded as one, so that words that cross
+  /// a border give the tokens that they give anywhere.
+  std::span<const ByteRange> plain = {};
 };
 
 struct DecodeOptions {
