@@ -1,6 +1,6 @@
 // The CPU engine beside llama.cpp on one model shape (Llama-3.2-1B, random weights), one machine, turn by
 // turn: prefill of 512 tokens, decode of 32 tokens after it, decode of 8 sequences at once.
-// Usage: node llama_cpp.mjs PRONY MODULES FOLDER [--threads 2] [--rounds 3]
+// Usage: node llama_cpp.mjs PRONY MODULES FOLDER [--threads 2] [--rounds 3] [--bits 16 or 8; both]
 // MODULES: a folder where `npm install node-llama-cpp` was run (it brings llama.cpp compiled for each
 // instruction set); FOLDER: bf16.gguf and q8_0.gguf of random_gguf.mjs. Prints a line a measurement.
 import { spawn } from 'node:child_process';
@@ -13,13 +13,14 @@ const option = (name, value) => {
   const at = process.argv.indexOf(name);
   return at < 0 ? value : Number(process.argv[at + 1]);
 };
-const threads = option('--threads', 2), rounds = option('--rounds', 3);
+const threads = option('--threads', 2), rounds = option('--rounds', 3), bits = option('--bits', 0);
 const promptTokens = 512, outputTokens = 32, parallel = 8, shortPrompt = 16;
 const seconds = () => performance.now() / 1000;
 
 async function prony(dtype) {
   const server = spawn(program, ['serve', '--model', 'dummy:llama-3.2-1b', '--weight-dtype', dtype, '--port', '0',
     '--threads', `${threads}`, '--max-model-len', '1024', '--enable-prefix-caching', 'off'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  process.once('exit', () => server.kill('SIGKILL'));
   const url = await new Promise((resolve, reject) => {
     let stderr = '';
     server.once('exit', () => reject(new Error(stderr)));
@@ -86,7 +87,8 @@ async function llamaCpp(file) {
   };
 }
 
-for (const [dtype, gguf] of [['bf16', 'bf16'], ['int8', 'q8_0']]) {
+for (const [dtype, gguf, width] of [['bf16', 'bf16', 16], ['int8', 'q8_0', 8]]) {
+  if (bits !== 0 && bits !== width) continue;
   const contestants = { [`prony ${dtype}`]: await prony(dtype), [`llama.cpp ${gguf}`]: await llamaCpp(path.join(folder, `${gguf}.gguf`)) };
   for (let round = 0; round < rounds; ++round) {
     for (const [name, contestant] of Object.entries(contestants)) {

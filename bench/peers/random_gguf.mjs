@@ -14,7 +14,7 @@ const u32 = (x) => { const b = Buffer.alloc(4); b.writeUInt32LE(x); parts.push(b
 const u64 = (x) => { const b = Buffer.alloc(8); b.writeBigUInt64LE(BigInt(x)); parts.push(b); };
 const text = (s) => { const b = Buffer.from(s); u64(b.length); parts.push(b); };
 const f32 = (x) => { const b = Buffer.alloc(4); b.writeFloatLE(x); parts.push(b); };
-const values = { u32: [4, u32], f32: [6, f32], text: [8, text] };
+const values = { u32: [4, u32], i32: [5, u32], f32: [6, f32], text: [8, text] };
 const entries = [];
 const entry = (key, type, value) => entries.push(() => { text(key); u32(values[type][0]); values[type][1](value); });
 const list = (key, type, items) => entries.push(() => {
@@ -33,7 +33,7 @@ entry('llama.rope.freq_base', 'f32', 500000);
 entry('tokenizer.ggml.model', 'text', 'gpt2');
 entry('tokenizer.ggml.pre', 'text', 'llama-bpe');
 list('tokenizer.ggml.tokens', 'text', Array.from({ length: vocab }, (_, i) => `t${i}`));
-list('tokenizer.ggml.token_type', 'u32', Array.from({ length: vocab }, () => 1));
+list('tokenizer.ggml.token_type', 'i32', Array.from({ length: vocab }, () => 1));
 list('tokenizer.ggml.merges', 'text', ['t 1']);
 entry('tokenizer.ggml.bos_token_id', 'u32', 0);
 entry('tokenizer.ggml.eos_token_id', 'u32', 1);

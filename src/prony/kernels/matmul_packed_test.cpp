@@ -126,6 +126,7 @@ std::vector<Problem> problems() {
       all.push_back({1, outputs, 33, dtype, true});
       all.push_back({18, outputs, 65, dtype, false});
     }
+    all.push_back({65, 9 * 32 + 20, 530, dtype, true});  // more panels than a group
     // Around a tile of inputs and a block of sixteen of them.
     for (const int64_t inputs : {1, 2, 3, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1030, 1100}) {
       all.push_back({1, 40, inputs, dtype, false});
@@ -323,7 +324,7 @@ struct EmulatedTiles {
   }
 };
 
-// The few Lanes that amx_panel asks for, as arrays.
+// The few Lanes that amx_panels asks for, as arrays.
 struct ArrayLanes {
   struct F {
     float lane[16];
@@ -369,12 +370,11 @@ TEST(AmxKernel, GivesTheSameBitsOnEmulatedTiles) {
     Data data(p);
     const std::vector<float> expected = data.run(Isa::kGeneric);
     std::vector<float> y = data.empty();
-    for (int64_t panel = 0; panel < data.weight.matrix.panels(); ++panel) {
-      if (p.dtype == Dtype::kI8) {
-        cpu::amx_panel<EmulatedTiles, ArrayLanes, true>(data.args(y), panel);
-      } else {
-        cpu::amx_panel<EmulatedTiles, ArrayLanes, false>(data.args(y), panel);
-      }
+    const int64_t panels = data.weight.matrix.panels();
+    if (p.dtype == Dtype::kI8) {
+      cpu::amx_panels<EmulatedTiles, ArrayLanes, true>(data.args(y), 0, panels);
+    } else {
+      cpu::amx_panels<EmulatedTiles, ArrayLanes, false>(data.args(y), 0, panels);
     }
     ASSERT_EQ(first_difference(expected, y), -1)
         << p.rows << "x" << p.outputs << "x" << p.inputs << " dtype " << static_cast<int>(p.dtype);

@@ -13,7 +13,7 @@
 namespace prony::kernels::cpu {
 namespace {
 
-// What int8_tile and amx_panel ask of their Lanes, and no more.
+// What int8_tile and amx_panels ask of their Lanes, and no more.
 struct VnniLanes {
   static constexpr int kPackedRows = 12, kPackedVectors = 2;
   using F = __m512;
@@ -106,12 +106,10 @@ void matmul_amx(const MatmulArgs& args, int64_t panel_begin, int64_t panel_end) 
     return;
   }
   asm volatile("ldtilecfg %0" : : "m"(kWholeTiles));
-  for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
-    if (args.packed->dtype == Dtype::kI8) {
-      amx_panel<AmxTiles, VnniLanes, true>(args, panel);
-    } else {
-      amx_panel<AmxTiles, VnniLanes, false>(args, panel);
-    }
+  if (args.packed->dtype == Dtype::kI8) {
+    amx_panels<AmxTiles, VnniLanes, true>(args, panel_begin, panel_end);
+  } else {
+    amx_panels<AmxTiles, VnniLanes, false>(args, panel_begin, panel_end);
   }
   asm volatile("tilerelease");
   _mm256_zeroupper();

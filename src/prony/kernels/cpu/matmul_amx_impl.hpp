@@ -26,6 +26,9 @@ namespace prony::kernels::cpu {
 inline constexpr int64_t kRowBytes = PackedRows::kRowBytes;
 inline constexpr int64_t kTileRows = PackedRows::kTileRows;
 inline constexpr int64_t kBlockSteps = 16;  // tiles of inputs in a block: 32 KiB of a panel
+// Panels that pass together over a block of inputs: their sums (64 KiB each for 512 rows) and the
+// rows' part of the block (512 KiB) stay in the L2 cache.
+inline constexpr int64_t kGroupPanels = 8;
 inline constexpr int64_t kRegisterRows = 2 * kTileRows;
 inline constexpr int64_t kAheadBytes = 4096;  // of weights, while the first rows pass
 
@@ -115,79 +118,113 @@ PRONY_INLINE void finish(const PackedRows& x, int64_t first, int64_t rows, const
   }
 }
 
-template <class T, class V, bool kInt8>
-void amx_panel(const MatmulArgs& args, int64_t panel) {
+/// A panel and where its outputs go.
+struct PanelView {
+  const std::byte* w;
+  int64_t width;  // columns, padding included
+  Columns columns;
+  float* y;
+};
+
+template <bool kInt8>
+PRONY_INLINE PanelView view_of(const MatmulArgs& args, int64_t panel) {
   const PackedMatrix& weight = *args.weight;
-  const PackedRows& x = *args.packed;
   const int64_t column = panel * kPanelColumns;
   const int64_t left = weight.outputs() - column;
-  const int64_t width = weight.panel_columns(panel);
-  const std::byte* w = nullptr;
-  Columns columns{};
+  PanelView view{};
+  view.width = weight.panel_columns(panel);
   if constexpr (kInt8) {
-    w = reinterpret_cast<const std::byte*>(weight.panel_i8(panel));
-    columns.scale = weight.panel_scales(panel);
+    view.w = reinterpret_cast<const std::byte*>(weight.panel_i8(panel));
+    view.columns.scale = weight.panel_scales(panel);
   } else {
-    w = reinterpret_cast<const std::byte*>(weight.panel_bf16(panel));
+    view.w = reinterpret_cast<const std::byte*>(weight.panel_bf16(panel));
   }
-  columns.bias = args.bias != nullptr ? args.bias + column : nullptr;
-  columns.count = left < width ? left : width;
-  const int64_t w_step = width * 4;
-  const int64_t steps = weight.padded_inputs() / (kInt8 ? 64 : 32);
-  float* y = args.y + column;
-  const int64_t y_stride = args.y_stride;
+  view.columns.bias = args.bias != nullptr ? args.bias + column : nullptr;
+  view.columns.count = left < view.width ? left : view.width;
+  view.y = args.y + column;
+  return view;
+}
 
-  // Whole register blocks: sums wait in y.
-  int64_t row = 0;
-  if (columns.count == kPanelColumns) {
-    const int64_t whole = args.rows / kRegisterRows * kRegisterRows;
-    for (int64_t step = 0; step < steps && whole > 0; step += kBlockSteps) {
-      const int64_t count = steps - step < kBlockSteps ? steps - step : kBlockSteps;
-      for (row = 0; row < whole; row += kRegisterRows) {
-        run_block<T, kInt8, 2, 2>(
-            {.x = x.data + row / kTileRows * x.block_bytes + step * PackedRows::kTileBytes,
-             .block_bytes = x.block_bytes,
-             .w = w + step * kTileRows * w_step,
-             .w_step = w_step,
-             .steps = count,
-             .resume = step > 0,
-             .sums = y + row * y_stride,
-             .sums_stride = y_stride * 4},
-            row == 0);
-        if (step + count == steps && (kInt8 || columns.bias != nullptr)) {
-          finish<V, kInt8>(x, row, kRegisterRows, columns, y + row * y_stride, y_stride,
-                           y + row * y_stride, y_stride);
-        }
-      }
+/// A block of inputs, tiles [step, step + count) of `steps`, for rows [0, whole) of a full panel;
+/// the sums wait in y.
+template <class T, class V, bool kInt8>
+void amx_input_block(const MatmulArgs& args, const PanelView& panel, int64_t whole, int64_t step,
+                     int64_t count, int64_t steps) {
+  const PackedRows& x = *args.packed;
+  constexpr int64_t kStep = kPanelColumns * 4;
+  for (int64_t row = 0; row < whole; row += kRegisterRows) {
+    float* y = panel.y + row * args.y_stride;
+    run_block<T, kInt8, 2, 2>(
+        {.x = x.data + row / kTileRows * x.block_bytes + step * PackedRows::kTileBytes,
+         .block_bytes = x.block_bytes,
+         .w = panel.w + step * kTileRows * kStep,
+         .w_step = kStep,
+         .steps = count,
+         .resume = step > 0,
+         .sums = y,
+         .sums_stride = args.y_stride * 4},
+        row == 0);
+    if (step + count == steps && (kInt8 || panel.columns.bias != nullptr)) {
+      finish<V, kInt8>(x, row, kRegisterRows, panel.columns, y, args.y_stride, y, args.y_stride);
     }
-    row = whole;
   }
-  // The rest, and narrow panels: sums in a buffer, which has room for whole tiles.
+}
+
+/// Rows [row, args.rows) of a panel, all inputs at once: what is left of whole register blocks, and
+/// narrow panels. The sums are in a buffer, which has room for whole tiles.
+template <class T, class V, bool kInt8>
+void amx_rest(const MatmulArgs& args, const PanelView& panel, int64_t row, int64_t steps) {
+  const PackedRows& x = *args.packed;
   alignas(64) float sums[kRegisterRows * kPanelColumns];
   while (row < args.rows) {
     const int64_t count = args.rows - row < kRegisterRows ? args.rows - row : kRegisterRows;
     const Block block{.x = x.data + row / kTileRows * x.block_bytes,
                       .block_bytes = x.block_bytes,
-                      .w = w,
-                      .w_step = w_step,
+                      .w = panel.w,
+                      .w_step = panel.width * 4,
                       .steps = steps,
                       .resume = false,
                       .sums = sums,
                       .sums_stride = kPanelColumns * 4};
     const bool prefetch = row == 0;
     if (count > kTileRows) {
-      if (width == kPanelColumns) {
+      if (panel.width == kPanelColumns) {
         run_block<T, kInt8, 2, 2>(block, prefetch);
       } else {
         run_block<T, kInt8, 2, 1>(block, prefetch);
       }
-    } else if (width == kPanelColumns) {
+    } else if (panel.width == kPanelColumns) {
       run_block<T, kInt8, 1, 2>(block, prefetch);
     } else {
       run_block<T, kInt8, 1, 1>(block, prefetch);
     }
-    finish<V, kInt8>(x, row, count, columns, sums, kPanelColumns, y + row * y_stride, y_stride);
+    finish<V, kInt8>(x, row, count, panel.columns, sums, kPanelColumns,
+                     panel.y + row * args.y_stride, args.y_stride);
     row += count;
+  }
+}
+
+template <class T, class V, bool kInt8>
+void amx_panels(const MatmulArgs& args, int64_t panel_begin, int64_t panel_end) {
+  const int64_t steps = args.weight->padded_inputs() / (kInt8 ? 64 : 32);
+  const int64_t whole = args.rows / kRegisterRows * kRegisterRows;
+  for (int64_t group = panel_begin; group < panel_end; group += kGroupPanels) {
+    const int64_t end = panel_end - group < kGroupPanels ? panel_end : group + kGroupPanels;
+    PanelView panels[kGroupPanels];
+    for (int64_t panel = group; panel < end; ++panel) {
+      panels[panel - group] = view_of<kInt8>(args, panel);
+    }
+    for (int64_t step = 0; step < steps && whole > 0; step += kBlockSteps) {
+      const int64_t count = steps - step < kBlockSteps ? steps - step : kBlockSteps;
+      for (int64_t i = 0; i < end - group; ++i) {
+        if (panels[i].columns.count < kPanelColumns) continue;
+        amx_input_block<T, V, kInt8>(args, panels[i], whole, step, count, steps);
+      }
+    }
+    for (int64_t i = 0; i < end - group; ++i) {
+      const bool full = panels[i].columns.count == kPanelColumns;
+      amx_rest<T, V, kInt8>(args, panels[i], full ? whole : 0, steps);
+    }
   }
 }
 
