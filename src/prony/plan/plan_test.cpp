@@ -10,9 +10,9 @@
 
 #include "prony/catalog/catalog.hpp"
 #include "prony/catalog/hardware_file.hpp"
-#include "prony/core/clock.hpp"
 #include "prony/core/file.hpp"
 #include "prony/core/rng.hpp"
+#include "prony/core/usage.hpp"
 #include "prony/plan/prices.hpp"
 #include "prony/plan/render.hpp"
 #include "prony/record/json_schema.hpp"
@@ -301,16 +301,17 @@ TEST(Render, TheDocumentKeepsItsSchema) {
   }
 }
 
-// Not a benchmark: a bound that holds on a crowded machine (target: 10 000 a second).
+// In CPU time, so that a crowded machine does not matter; the target is 10 000 a second of a core,
+// sanitizers and old machines have room.
 TEST(Plan, LooksAtThousandsOfConfigurationsASecond) {
   Question q = question("llama-3.1-70b");
   q.load.request_rate = 40;
   q.space.tp = {1, 2, 4, 8};
   q.space.devices_max = 64;
   q.space.max_sequences = {16, 32, 64, 128, 256, 512, 1024};
-  const core::Nanos begin = core::monotonic_ns();
+  const int64_t begin = core::thread_cpu_us();
   const auto answer = search(q);
-  const double seconds = core::to_seconds(core::monotonic_ns() - begin);
+  const double seconds = static_cast<double>(core::thread_cpu_us() - begin) * 1e-6;
   ASSERT_TRUE(answer.ok());
   const double speed = static_cast<double>(answer->predicted) / seconds;
   RecordProperty("predicted_per_s", std::to_string(speed));
