@@ -58,7 +58,7 @@ await small.stop();
 
 for (const [args, text, code] of [
   [['--device', 'emulated:h1000'], "unknown hardware 'h1000'", 2],
-  [['--device', 'gpu'], "--device: found 'gpu', expected cpu or emulated:HARDWARE", 2],
+  [['--device', 'gpu'], "--device: found 'gpu', expected cpu, cuda or emulated:HARDWARE", 2],
   [['--device', 'emulated:l4', '--model', 'llama-3.1-70b'], 'does not fit on 1 x l4', 3],
   [['--device', 'emulated:l4', '--step-noise', '-1'], '--step-noise: found -1', 2],
   [['--device', 'emulated:l4', '--step-time-profile', '/no/such'], '/no/such: no such file or folder', 2]]) {

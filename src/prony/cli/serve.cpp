@@ -8,6 +8,7 @@
 #include "prony/catalog/catalog.hpp"
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/cli/serve_cuda.hpp"
 #include "prony/cli/serve_emulated.hpp"
 #include "prony/cli/serve_options.hpp"
 #include "prony/cli/serve_trace.hpp"
@@ -31,6 +32,7 @@ Result<std::unique_ptr<sched::Executor>> make_executor(const catalog::ModelSpec&
                                                        const ServeOptions& options,
                                                        core::Clock& clock) {
   if (!emulated_hardware(options.device).empty()) return make_emulated(options, spec, clock);
+  if (options.device == "cuda") return make_cuda(options, spec);
   engine::CpuExecutorOptions wanted;
   const auto dtype = options.weight_dtype.value_or("bf16");
   wanted.dtype = dtype == "fp32"   ? kernels::Dtype::kF32
@@ -43,7 +45,7 @@ Result<std::unique_ptr<sched::Executor>> make_executor(const catalog::ModelSpec&
   wanted.max_tokens_per_step = static_cast<int32_t>(options.max_step_tokens.value_or(512));
   wanted.max_sequences = static_cast<int32_t>(options.max_sequences.value_or(64));
   wanted.max_context = static_cast<int32_t>(options.max_context);
-  wanted.kv_cache_bytes = static_cast<int64_t>(options.kv_memory_gib * core::kGiB);
+  wanted.kv_cache_bytes = static_cast<int64_t>(options.kv_memory_gib.value_or(0.5) * core::kGiB);
   if (options.kv_blocks) wanted.block_count = static_cast<int32_t>(*options.kv_blocks);
   const engine::DummyTensors weights(static_cast<uint64_t>(options.seed));
   auto made = engine::CpuExecutor::create(spec, weights, wanted);

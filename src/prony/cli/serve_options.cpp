@@ -19,7 +19,7 @@ void declare(Flags& flags, ServeOptions& options) {
   flags.group("Model")
       .text("--model", options.model, "dummy:<preset> or dummy:<catalogue id>")
       .text("--served-model-name", options.served_name, "what clients call it (default: --model)")
-      .text("--device", options.device, "cpu, or emulated:HARDWARE: timing without computing")
+      .text("--device", options.device, "cpu, cuda, or emulated:HARDWARE: timing without computing")
       .text(
           "--weight-dtype", options.weight_dtype,
           "bf16, fp32, int8; the KV cache is fp32 beside fp32, else bf16. Emulated: as in predict")
@@ -34,14 +34,18 @@ void declare(Flags& flags, ServeOptions& options) {
       .integer("--port", options.port, "0: any free one")
       .integer("--max-waiting", options.max_waiting, "queued requests before 503");
   flags.group("Scheduler")
-      .integer("--max-num-seqs", options.max_sequences, "requests running at once (cpu: 64)")
+      .integer("--max-num-seqs", options.max_sequences,
+               "requests running at once (cpu: 64, cuda: 256)")
       .integer("--max-num-batched-tokens", options.max_step_tokens,
-               "token budget of a step (cpu: 512)")
+               "token budget of a step (cpu: 512, cuda: 8192)")
       .integer("--max-model-len", options.max_context, "context; 0: the model's")
-      .number("--kv-cache-memory-gib", options.kv_memory_gib, "upper bound of the KV cache")
+      .number("--kv-cache-memory-gib", options.kv_memory_gib,
+              "upper bound of the KV cache (cpu: 0.5, cuda: what fits)")
       .integer("--num-kv-blocks", options.kv_blocks, "KV blocks of 16 tokens, instead of a size")
       .choice("--enable-prefix-caching", options.prefix_caching, {"on", "off"}, "share prompts")
       .choice("--scheduling-policy", options.policy, {"fcfs", "priority"}, "queue order");
+  flags.group("CUDA (docs/cuda.md)")
+      .choice("--cuda-graphs", options.cuda_graphs, {"on", "off"}, "decode steps replay a graph");
   flags.group("Emulated devices (docs/emulate.md)")
       .text("--engine", options.engine, "whose overheads and limits: as in predict")
       .integer("--tp", options.tp, "devices that share every layer")
@@ -54,9 +58,9 @@ Result<void> check(const ServeOptions& options) {
     return invalid_argument("--model: missing, expected dummy:<preset> or dummy:<catalogue id>");
   }
   const bool emulated = !emulated_hardware(options.device).empty();
-  if (!emulated && options.device != "cpu") {
-    return invalid_argument(
-        fmt::format("--device: found '{}', expected cpu or emulated:HARDWARE", options.device));
+  if (!emulated && options.device != "cpu" && options.device != "cuda") {
+    return invalid_argument(fmt::format(
+        "--device: found '{}', expected cpu, cuda or emulated:HARDWARE", options.device));
   }
   if (!emulated && options.weight_dtype && *options.weight_dtype != "bf16" &&
       *options.weight_dtype != "fp32" && *options.weight_dtype != "int8") {
@@ -84,9 +88,9 @@ Result<void> check(const ServeOptions& options) {
         check_range("--num-kv-blocks", options.kv_blocks.value_or(1), 1, kMax)}) {
     if (!done) return done.error();
   }
-  if (!(options.kv_memory_gib > 0 && options.kv_memory_gib < 1e6)) {
-    return invalid_argument(fmt::format("--kv-cache-memory-gib: found {}, expected more than 0",
-                                        options.kv_memory_gib));
+  if (const double gib = options.kv_memory_gib.value_or(0.5); !(gib > 0 && gib < 1e6)) {
+    return invalid_argument(
+        fmt::format("--kv-cache-memory-gib: found {}, expected more than 0", gib));
   }
   return {};
 }

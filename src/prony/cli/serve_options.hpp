@@ -19,7 +19,8 @@ struct ServeOptions {
   std::optional<int64_t> max_sequences, max_step_tokens;  // absent: the device's default
   int64_t max_context = 0;
   std::optional<int64_t> kv_blocks;
-  double kv_memory_gib = 0.5;
+  std::optional<double> kv_memory_gib;  // absent: the device's default
+  std::string cuda_graphs = "on";
   // Of an emulated device.
   std::string engine = "vllm", step_time_profile;
   int64_t tp = 1;

@@ -69,11 +69,6 @@ __device__ inline uint4 load_stream(const void* address) {
   return value;
 }
 
-// Asks for `bytes` (a multiple of 16) to be brought to the second-level cache.
-__device__ inline void prefetch(const void* address, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(address), "r"(bytes));
-}
-
 // ---- KV pages ----------------------------------------------------------------------------------
 // A page of a layer and a head is [keys, values][16 tokens][D], the 16-byte chunks of a token
 // exchanged by its number, so that a page copied as it lies into shared memory is read by ldmatrix

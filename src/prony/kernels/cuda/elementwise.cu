@@ -60,11 +60,9 @@ __global__ __launch_bounds__(kNormThreads) void rms_norm_kernel(const float* x, 
 }
 
 constexpr int kRopeWarps = 8;
-constexpr int kPrefetchBytes = 16384;
 
 // One warp takes one head of one token; a lane holds two neighbouring pairs (i, i + D / 2), so every
-// access is of four bytes. On the way it asks for the weights of the next product: what follows, the
-// attention of few sequences, leaves the memory idle.
+// access is of four bytes.
 template <int D>
 __global__ __launch_bounds__(kRopeWarps * kWarp) void rope_kernel(RopeArguments a) {
   constexpr int kHalf = D / 2;
@@ -72,14 +70,6 @@ __global__ __launch_bounds__(kRopeWarps * kWarp) void rope_kernel(RopeArguments 
   const int head = static_cast<int>(blockIdx.y) * kRopeWarps + static_cast<int>(threadIdx.x) / kWarp;
   const int all_heads = a.heads + 2 * a.kv_heads;
   const int lane = threadIdx.x % kWarp, i = 2 * lane;
-  if (a.next_weights != nullptr && lane == 0) {
-    const int64_t warps = int64_t{gridDim.x} * gridDim.y * kRopeWarps;
-    const int64_t mine = (int64_t{token} * gridDim.y + blockIdx.y) * kRopeWarps + threadIdx.x / kWarp;
-    for (int64_t at = mine * kPrefetchBytes; at + kPrefetchBytes <= a.next_bytes;
-         at += warps * kPrefetchBytes) {
-      prefetch(static_cast<const char*>(a.next_weights) + at, kPrefetchBytes);
-    }
-  }
   wait_for_predecessor();
   let_successor_start();
   if (head >= all_heads || i >= kHalf) return;
@@ -154,6 +144,8 @@ __global__ void silu_kernel(const bf16* x, int64_t vectors, int n, bf16* y) {
 }
 
 constexpr int kChooseThreads = 1024;
+constexpr int kAtOnce = 16;  // loads of a thread in flight
+constexpr float kLog2E = 1.4426950408889634f;
 
 // Running maximum with its first place, and the sum of exponentials below it.
 struct Best {
@@ -188,19 +180,29 @@ __global__ __launch_bounds__(kChooseThreads) void choose_kernel(const float* log
   let_successor_start();
   const float* row = logits + int64_t{blockIdx.x} * stride;
   Best best;
-  for (int i = threadIdx.x; i < n; i += kChooseThreads) {
-    const float value = row[i];
-    if (!isfinite(value)) {
-      best.finite = 0;
-      continue;
+  for (int first = threadIdx.x; first < n; first += kAtOnce * kChooseThreads) {
+    float values[kAtOnce];
+    float largest = best.value;
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = first + j * kChooseThreads;
+      values[j] = i < n ? row[i] : -INFINITY;
     }
-    if (value > best.value) {
-      best.sum = best.sum * __expf(best.value - value) + 1;
-      best.value = value;
-      best.at = i;
-    } else {
-      best.sum += __expf(value - best.value);
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = first + j * kChooseThreads;
+      if (i < n && !isfinite(values[j])) best.finite = 0;
+      if (values[j] > largest) best.at = i;
+      largest = fmaxf(largest, values[j]);
     }
+    // Nothing but infinities below zero so far: their exponentials are 0, not NaN.
+    const float reference = largest == -INFINITY ? 0.0f : largest;
+    best.sum *= power_of_two((best.value - reference) * kLog2E);
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      best.sum += power_of_two((values[j] - reference) * kLog2E);
+    }
+    best.value = largest;
   }
   for (int mask = 16; mask > 0; mask /= 2) best = joined(best, shuffled(best, mask));
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;

@@ -8,9 +8,6 @@
 namespace prony::kernels::cuda {
 namespace {
 
-/// With more, attention keeps the memory busy by itself.
-constexpr int32_t kPrefetchTokens = 8;
-
 std::string said(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return {};
   return std::string(what) + ": " + cudaGetErrorString(result);
@@ -292,9 +289,7 @@ std::string Engine::layer(int32_t index, const Sizes& s) {
                   .heads = shape_.heads,
                   .kv_heads = shape_.kv_heads,
                   .head_dim = shape_.head_dim,
-                  .epsilon = shape_.rms_epsilon,
-                  .next_weights = s.tokens <= kPrefetchTokens ? weight<void>(w.o) : nullptr,
-                  .next_bytes = int64_t{2} * shape_.hidden * q},
+                  .epsilon = shape_.rms_epsilon},
                  stream_);
   const AttentionArguments attention{.qkv = buffer<void>(at_.qkv),
                                      .pages = pages,

@@ -60,8 +60,8 @@ inline constexpr int64_t kGemmScratchBytes = int64_t{32} << 20;
 /// Two blocks of decode attention fit a multiprocessor of 132: enough for all of them at once.
 inline constexpr int32_t kDecodeBlocksLeast = 256;
 /// Up to here a sequence is cut for balance between lengths, into no more than kBalanceSplits.
-inline constexpr int32_t kDecodeBlocksWanted = 2048;
-inline constexpr int32_t kBalanceSplits = 4;
+inline constexpr int32_t kDecodeBlocksWanted = 1024;
+inline constexpr int32_t kBalanceSplits = 2;
 inline constexpr int32_t kMaxSplits = 32;
 /// Query tokens of one block of the prefill attention.
 inline constexpr int32_t kQueryTile = 128;

@@ -34,8 +34,6 @@ struct RopeArguments {
   void* pages = nullptr;               // of the layer: bf16 [page][kv_heads][2][16][D]
   int32_t count = 0, heads = 0, kv_heads = 0, head_dim = 0;
   float epsilon = 0;
-  const void* next_weights = nullptr;  // brought to the cache meanwhile, or null
-  int64_t next_bytes = 0;
 };
 /// Adds the bias, norms, rotates; queries stay, keys and values go to their pages.
 void rope_and_store(const RopeArguments& arguments, Stream stream);
