@@ -43,6 +43,7 @@ const tests = {
   async aSlowerServerIsFound() {
     const document = await judged([folder('old'), folder('new'), anyway, '--out', folder('diff')], 0);
     assert.deepEqual(document, json(path.join(folder('diff'), 'compare.json')));
+    assert.match(readFileSync(path.join(folder('diff'), 'compare.html'), 'utf8'), /release 2.*against old/s);
     assert.deepEqual(document.sides.map((side) => side.name), ['old', 'release 2']);
     const [one] = document.comparisons;
     assert.equal(one.method, 'paired');

@@ -20,8 +20,9 @@ export function prefersLog(series: Cdf[]): boolean {
 export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
   const scale = (x: number): number => (log ? Math.log10(Math.max(x, kSmallestMs)) : x);
   const unscale = (v: number): number => (log ? 10 ** v : v);
-  const first = Math.max(data.x[0] ?? 0, log ? kSmallestMs : 0);
-  const last = Math.max(data.x[data.x.length - 1] ?? 1, first);
+  const over = data.over ?? [];
+  const first = Math.max(Math.min(data.x[0] ?? 0, ...over.map((o) => o.x[0] ?? Infinity)), log ? kSmallestMs : 0);
+  const last = Math.max(data.x[data.x.length - 1] ?? 1, first, ...over.map((o) => o.x[o.x.length - 1] ?? first));
   const low = log ? first / 1.15 : 0;
   const mark = data.marks.reduce((most, m) => Math.max(most, m.x, m.high ?? 0), low);
   // Room for the words beside the last mark.
@@ -32,7 +33,7 @@ export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
   const axis = axisStyle(theme, false);
 
   const points = data.x.map((x, i) => [scale(x), data.p[i]]);
-  points.unshift([scale(first), 0]);
+  points.unshift([scale(Math.max(data.x[0] ?? 0, log ? kSmallestMs : 0)), 0]);
   return {
     ...baseOption(theme),
     grid: { left: 44, right: 14, top: 12, bottom: 44, outerBoundsMode: 'none' },
@@ -66,9 +67,14 @@ export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
       formatter: (items: { seriesId?: string; value: [number, number] }[]) => {
         const hit = items.find((item) => item.seriesId === 'cdf');
         if (!hit) return '';
+        const others = items.flatMap((item) => {
+          const other = over[Number(/^over-(\d+)$/.exec(item.seriesId ?? '')?.[1] ?? -1)];
+          return other ? [`${other.label} \u2264 ${formatMs(unscale(item.value[0]))}: ${formatPercent(item.value[1])}`] : [];
+        });
         return tooltipLines([
           `${data.label} \u2264 ${formatMs(unscale(hit.value[0]))}`,
           `${formatPercent(hit.value[1])} of ${data.n.toLocaleString('en-US')} values`,
+          ...others,
         ]);
       },
     },
@@ -83,6 +89,15 @@ export function cdfOption(data: Cdf, log: boolean, theme: Theme): Option {
         itemStyle: { color },
         emphasis: { disabled: true },
       },
+      ...over.map((other, i) => ({
+        id: `over-${i}`,
+        type: 'line',
+        step: 'end',
+        data: other.x.map((x, k) => [scale(x), other.p[k]]),
+        showSymbol: false,
+        lineStyle: { color: i === 0 ? theme.ink : theme.muted, width: 1.5, type: i === 0 ? 'dashed' : 'dotted' },
+        emphasis: { disabled: true },
+      })),
       // 95 % intervals of the percentiles: a bar through the mark.
       ...data.marks.filter((m) => m.low !== null && m.high !== null).map((m) => ({
         id: `interval-${m.name}`,

@@ -11,6 +11,8 @@ export interface Cdf {
   p: number[];            // in (0, 1], not decreasing
   // The record's percentiles, with their 95 % intervals where it has them.
   marks: { name: string; x: number; p: number; low: number | null; high: number | null }[];
+  // Of a comparison: the same latency of other runs, drawn over it.
+  over?: { label: string; n: number; x: number[]; p: number[] }[];
 }
 
 export interface Scatter {

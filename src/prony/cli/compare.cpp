@@ -7,7 +7,10 @@
 
 #include "prony/cli/commands.hpp"
 #include "prony/cli/flags.hpp"
+#include "prony/compare/curves.hpp"
 #include "prony/core/file.hpp"
+#include "prony/report/compare_page.hpp"
+#include "prony/version.hpp"
 
 namespace prony::cli {
 namespace {
@@ -71,12 +74,16 @@ Result<int> run(const CompareFlags& flags) {
   if (!options) return options.error();
   const auto sides = load_sides(flags);
   if (!sides) return sides.error();
-  const auto comparison = compare::compare(*sides, *options);
+  auto comparison = compare::compare(*sides, *options);
+  comparison.version = kVersion;
   const auto text = record::comparison_text(comparison);
   if (!text) return text.error();
   if (flags.out) {
     if (auto made = core::make_directories(*flags.out); !made) return made.error();
     auto written = core::write_file_atomic(*flags.out + "/compare.json", *text);
+    if (!written) return written.error();
+    comparison.curves = compare::make_curves(*sides);
+    written = report::write_compare_html(*flags.out + "/compare.html", comparison);
     if (!written) return written.error();
   }
   std::fputs((flags.json ? *text : compare::comparison_table(comparison)).c_str(), stdout);
@@ -111,7 +118,7 @@ int run_compare(const Arguments& arguments) {
       .integer("--redraws", options.redraws, "of the bootstrap")
       .integer("--seed", options.seed, "of the bootstrap");
   flags.group("Output")
-      .text("--out", options.out, "folder for compare.json")
+      .text("--out", options.out, "folder for compare.json and compare.html")
       .toggle("--json", options.json, "one JSON document on stdout");
   const auto outcome = flags.parse(arguments);
   if (!outcome) return report_error("compare", outcome.error());

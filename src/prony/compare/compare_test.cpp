@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "prony/compare/compare_testing.hpp"
+#include "prony/compare/curves.hpp"
 #include "prony/core/file.hpp"
 #include "prony/core/temporary_folder.hpp"
+#include "prony/record/row_metrics.hpp"
 #include "prony/record/rows_file.hpp"
 
 namespace prony::compare {
@@ -227,6 +229,25 @@ TEST(Compare, ThreeSidesShareOneFamily) {
     }
   }
   EXPECT_TRUE(record::comparison_text(comparison).ok());
+}
+
+TEST(Curves, AreTheDistributionFunctions) {
+  const auto side = made_side("a", {.requests = 3000});
+  const auto curves = make_curves({side, side});
+  ASSERT_EQ(curves.size(), 6u);  // no gaps without events
+  std::vector<double> ttft;
+  for (const auto& row : side.runs[0].rows) {
+    if (!side.runs[0].window->holds(row.t_intended_ns)) continue;
+    ttft.push_back(*record::ttft_ms(row));
+  }
+  const auto& curve = curves[0];
+  EXPECT_EQ(curve.n, std::ssize(ttft));
+  EXPECT_LE(curve.p.size(), 302u);
+  EXPECT_EQ(curve.p.back(), 1);
+  for (size_t i = 0; i < curve.p.size(); ++i) {
+    const auto below = std::ranges::count_if(ttft, [&](double x) { return x <= curve.x_ms[i]; });
+    EXPECT_NEAR(curve.p[i], static_cast<double>(below) / static_cast<double>(curve.n), 1e-12);
+  }
 }
 
 TEST(Input, FoldersFilesAndRepeats) {
