@@ -9,8 +9,8 @@
 // Incremental: an event solves the flows whose rate it can change, found by growing that set until
 // every flow outside has still a saturated link on which nobody has more; the result is the
 // allocation a solution from nothing gives, within a few bytes/s.
-// Deterministic: a function of the calls. Memory grows only where a count (flows, flows on one link,
-// links of a path) exceeds all before it. Thread safety: none.
+// Deterministic: a function of the calls. Memory grows only where a count (flows, flows on one
+// link, links of a path) exceeds all before it. Thread safety: none.
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -3,8 +3,8 @@
 // the latencies of the route. Links that fail send their messages another way.
 // Event driven: the owner asks next_event_ns(), and calls advance_to() when its own clock is there;
 // sinks are called from within, in order of time and then of sending, and may send and cancel.
-// Deterministic; memory grows only where a count exceeds all before it, and where Routes fills a table
-// on first use. Thread safety: none.
+// Deterministic; memory grows only where a count exceeds all before it, and where Routes fills a
+// table on first use. Thread safety: none.
 #pragma once
 #include <cstdint>
 #include <vector>
