@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "prony/catalog/catalog.hpp"
 #include "prony/cli/serve_emulated.hpp"
 
@@ -17,8 +19,11 @@ Result<void> check_range(const char* flag, int64_t value, int64_t low, int64_t h
 
 void declare(Flags& flags, ServeOptions& options) {
   flags.group("Model")
-      .text("--model", options.model, "dummy:<preset> or dummy:<catalogue id>")
-      .text("--served-model-name", options.served_name, "what clients call it (default: --model)")
+      .text("--model", options.model,
+            "folder of a checkpoint, or dummy:<...>; none: the house model")
+      .text("--tokenizer", options.tokenizer, "another folder with tokenizer.json")
+      .text("--served-model-name", options.served_name,
+            "what clients call it (default: the folder)")
       .text("--device", options.device, "cpu, cuda, or emulated:HARDWARE: timing without computing")
       .text(
           "--weight-dtype", options.weight_dtype,
@@ -54,9 +59,6 @@ void declare(Flags& flags, ServeOptions& options) {
 }
 
 Result<void> check(const ServeOptions& options) {
-  if (options.model.empty()) {
-    return invalid_argument("--model: missing, expected dummy:<preset> or dummy:<catalogue id>");
-  }
   const bool emulated = !emulated_hardware(options.device).empty();
   if (!emulated && options.device != "cpu" && options.device != "cuda") {
     return invalid_argument(fmt::format(
@@ -71,11 +73,26 @@ Result<void> check(const ServeOptions& options) {
     return invalid_argument(
         fmt::format("--step-noise: found {}, expected 0 or more, below 10", options.step_noise));
   }
-  if (!emulated && !catalog::is_dummy(options.model)) {
-    return invalid_argument(fmt::format(
-        "--model: found '{}', expected dummy:<preset> or dummy:<catalogue id>: checkpoints are not "
-        "read yet",
-        options.model));
+  if (emulated && options.model.empty()) {
+    return invalid_argument("--model: missing, expected what to emulate: a catalogue id or folder");
+  }
+  std::error_code ignored;
+  const bool dummy = catalog::is_dummy(options.model);
+  if (!emulated && !options.model.empty() && !dummy &&
+      !std::filesystem::is_directory(options.model, ignored)) {
+    return invalid_argument(
+        fmt::format("--model: found '{}', expected the folder of a checkpoint, dummy:<preset> or "
+                    "dummy:<catalogue id>",
+                    options.model));
+  }
+  if (options.device == "cuda" && !dummy) {
+    return invalid_argument(
+        "--device cuda: found a checkpoint, expected --model dummy:<...>: others run on cpu");
+  }
+  if ((dummy || emulated) && !options.tokenizer.empty()) {
+    return invalid_argument(
+        "--tokenizer: found it beside a model whose tokens are bytes, expected "
+        "--model to be the folder of a checkpoint");
   }
   constexpr int64_t kMax = 1 << 30;
   for (const auto& done :

@@ -11,7 +11,7 @@
 namespace prony::cli {
 
 struct ServeOptions {
-  std::string model, served_name, device = "cpu", host = "127.0.0.1";
+  std::string model, tokenizer, served_name, device = "cpu", host = "127.0.0.1";
   std::optional<std::string> weight_dtype;
   std::string trace_file, activation_dtype = "auto";
   std::string policy = "fcfs", prefix_caching = "on";

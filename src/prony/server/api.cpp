@@ -243,12 +243,16 @@ std::string format_error(const ApiError& error) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-ApiResult<GenerationRequest> parse_generation(std::string_view body, bool chat) {
+ApiResult<GenerationRequest> parse_generation(std::string_view body, bool chat,
+                                              const SamplingDefaults& defaults) {
   const auto parsed = parse_object(body);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return *error;
   Fields fields(std::get<Json>(parsed));
   GenerationRequest request;
   request.chat = chat;
+  request.temperature = defaults.temperature;
+  request.top_p = defaults.top_p;
+  request.top_k = defaults.top_k;
   fields.text("model", request.model);
   if (chat) {
     read_messages(fields, request.messages);

@@ -29,6 +29,13 @@ std::string format_error(const ApiError& error);
 
 using Prompt = std::variant<std::string, std::vector<int32_t>>;  // text or token ids
 
+/// What a request that says nothing is sampled with: a checkpoint may recommend other values.
+struct SamplingDefaults {
+  float temperature = 1;
+  float top_p = 1;
+  int32_t top_k = 0;  // 0: all
+};
+
 struct GenerationRequest {
   bool chat = false;
   std::string model;                         // empty: whatever is served
@@ -56,7 +63,8 @@ template <class T>
 using ApiResult = std::variant<T, ApiError>;
 
 /// Body of /v1/chat/completions (`chat`) or /v1/completions.
-ApiResult<GenerationRequest> parse_generation(std::string_view body, bool chat);
+ApiResult<GenerationRequest> parse_generation(std::string_view body, bool chat,
+                                              const SamplingDefaults& defaults = {});
 
 struct TokenizeRequest {
   std::variant<std::string, std::vector<token::ChatMessage>> input;

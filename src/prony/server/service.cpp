@@ -149,7 +149,7 @@ void Service::respond_error(const ExchangePtr& exchange, const ApiError& error) 
 
 void Service::handle_generation(const net::HttpRequest& request, const ExchangePtr& exchange,
                                 bool chat) {
-  auto parsed = parse_generation(request.body, chat);
+  auto parsed = parse_generation(request.body, chat, options_.sampling);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return respond_error(exchange, *error);
   auto& wanted = std::get<GenerationRequest>(parsed);
   const size_t sequences = chat ? 1 : wanted.prompts.size();

@@ -33,6 +33,7 @@ struct ServiceOptions {
   int32_t retry_after_s = 1;          // what the 503 says
   size_t max_queued_bytes = 8 << 20;  // unread output of one client; beyond it the client is cut
   uint64_t seed = 0;                  // of requests that name none
+  SamplingDefaults sampling;          // of requests that say nothing
   net::HttpServer::Options http;
   sched::SchedulerOptions scheduler;
 };
