@@ -22,6 +22,7 @@ int run_plan(const Arguments& arguments);
 int run_probe(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
+int run_simulate(const Arguments& arguments);
 
 /// Exit codes of the contract: 0 success; 1 nothing completed, run invalid or a user's rule failed;
 /// 2 bad usage or input; 3 the environment failed.

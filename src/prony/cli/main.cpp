@@ -33,6 +33,7 @@ constexpr Command kCommands[] = {
     {"predict", "latency, throughput, memory and bottleneck of a deployment", run_predict},
     {"probe", "what this machine can do at most, kept as hardware 'this'", run_probe},
     {"serve", "an OpenAI-compatible server over the embedded engine", run_serve},
+    {"simulate", "a serving cluster on virtual time: routers, queues, prefix caches", run_simulate},
 };
 
 void print_usage(std::FILE* out) {

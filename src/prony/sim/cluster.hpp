@@ -1,8 +1,8 @@
 // Cluster: a schedule of requests through a router over replicas, on virtual time. A request
 // arrives, waits for the engine's own time from client to scheduler, is served token by token, and
-// leaves as a RequestRow: what a bench of such a cluster would have written, so the figures come
-// from record::summarize. Deterministic: equal schedule, options and seed give equal rows. Thread
-// safety: none; several clusters may run in several threads.
+// leaves as a RequestRow: what a bench of such a cluster would have written, so its figures come
+// from record::summarize. Equal schedule, options and seed give equal rows. Thread safety: none;
+// several clusters may run in several threads.
 #pragma once
 #include <cstdint>
 #include <functional>

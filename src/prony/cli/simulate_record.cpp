@@ -1,0 +1,184 @@
+#include "prony/cli/simulate_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "prony/core/clock.hpp"
+#include "prony/telemetry/environment.hpp"
+#include "prony/version.hpp"
+
+namespace prony::cli {
+namespace {
+
+using core::Json;
+
+record::System system_of(const SimulateOptions& options, const SimulatePlan& plan) {
+  const auto& d = plan.deployment;
+  record::System system;
+  system.kind = record::SystemKind::kDeployment;
+  system.model = options.deployment.model;
+  system.server = d.engine.name + " " + d.engine.version;
+  system.device = d.hardware.id;
+  system.details = {{"engine", d.engine.id},
+                    {"tp", d.parallel.tp},
+                    {"replicas", plan.cluster.replicas},
+                    {"router", sim::router_name(plan.cluster.router)},
+                    {"devices", d.parallel.ranks() * plan.cluster.replicas},
+                    {"weight_dtype", perfmodel::weight_dtype_name(d.weights)},
+                    {"kv_dtype", perfmodel::kv_dtype_name(d.kv)},
+                    {"max_num_seqs", plan.cluster.scheduler.max_sequences},
+                    {"max_num_batched_tokens", plan.cluster.scheduler.max_tokens_per_step},
+                    {"kv_blocks", plan.cluster.scheduler.block_count},
+                    {"prefix_caching", plan.cluster.scheduler.prefix_caching},
+                    {"step_times", options.step_time_profile.empty() ? "model" : "profile"},
+                    {"step_noise", plan.cluster.noise_cv}};
+  return system;
+}
+
+record::Workload workload_of(const SimulateOptions& options, const SimulatePlan& plan,
+                             const workload::Schedule& schedule) {
+  record::Workload workload;
+  workload.description = schedule.description;
+  workload.dataset = options.load.bench.dataset;
+  workload.arrival = plan.shape.closed_loop   ? "closed"
+                     : plan.shape.at_once     ? "at-once"
+                     : plan.shape.trace_times ? "trace"
+                                              : "poisson";
+  if (!schedule.has_sessions()) workload.request_rate = plan.shape.rate_per_s;
+  workload.max_concurrency = plan.shape.max_concurrency;
+  workload.num_requests = static_cast<int64_t>(schedule.entries.size());
+  workload.seed = schedule.seed;
+  workload.details = {{"schedule_digest", fmt::format("{:016x}", schedule.digest())}};
+  return workload;
+}
+
+Json short_metrics(const record::Metrics& m) {
+  Json json;
+  json["completed"] = m.completed.value_or(0);
+  const auto number = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
+  json["output_throughput"] = number(m.output_throughput);
+  for (const auto& [name, stats] : {std::pair{"ttft_ms", &m.ttft_ms},
+                                    {"tpot_ms", &m.tpot_ms},
+                                    {"itl_ms", &m.itl_ms},
+                                    {"e2e_ms", &m.e2e_ms}}) {
+    json[name] = {
+        {"mean", number(stats->mean)}, {"p50", number(stats->p50)}, {"p99", number(stats->p99)}};
+  }
+  return json;
+}
+
+Json simulation_json(const std::vector<sim::Replication>& replications, double wall_s) {
+  sim::ClusterTotals sum;
+  double busy_s = 0, time_s = 0, kv = 0;
+  for (const auto& one : replications) {
+    const auto& t = one.totals;
+    sum.arrived += t.arrived;
+    sum.steps += t.steps;
+    sum.scheduled_tokens += t.scheduled_tokens;
+    sum.preemptions += t.preemptions;
+    sum.prefix_hit_tokens += t.prefix_hit_tokens;
+    sum.prefix_query_tokens += t.prefix_query_tokens;
+    sum.events += t.events;
+    for (const auto& replica : t.replicas) {
+      busy_s += core::to_seconds(replica.busy_ns);
+      time_s += core::to_seconds(t.end_ns);
+      kv = std::max(kv, replica.kv_use_max);
+    }
+  }
+  return {{"wall_s", wall_s},
+          {"simulated_requests_per_s", wall_s > 0 ? static_cast<double>(sum.arrived) / wall_s : 0},
+          {"events", sum.events},
+          {"replications", replications.size()},
+          {"steps", sum.steps},
+          {"scheduled_tokens", sum.scheduled_tokens},
+          {"preemptions", sum.preemptions},
+          {"prefix_query_tokens", sum.prefix_query_tokens},
+          {"prefix_hit_tokens", sum.prefix_hit_tokens},
+          {"busy_fraction", time_s > 0 ? busy_s / time_s : 0},
+          {"kv_use_max", kv}};
+}
+
+}  // namespace
+
+Result<load::BenchRun> simulated_run(const SimulateOptions& options, const SimulatePlan& plan,
+                                     const workload::Schedule& schedule,
+                                     const std::vector<sim::Replication>& replications,
+                                     double wall_s) {
+  auto bench = options.load.bench;
+  if (!options.load.goodput.empty()) {
+    auto goodput = core::parse_goodput(std::span<const std::string>(options.load.goodput));
+    if (!goodput) return goodput.error();
+    bench.goodput = *goodput;
+  }
+  if (options.load.slo) {
+    auto slo = core::parse_slo(*options.load.slo, "--slo");
+    if (!slo) return slo.error();
+    bench.slo = std::move(slo).value();
+  }
+  load::BenchRun run;
+  auto& record = run.record;
+  record.source = record::Source::kSimulated;
+  record.system = system_of(options, plan);
+  record.workload = workload_of(options, plan, schedule);
+  record.environment = telemetry::capture_environment();
+  record.environment.commit = kCommit;
+  record.environment.version = kVersion;
+  record.run.started_at = core::utc_text(core::realtime_ns()).text;
+  record.run.label = bench.label;
+  run.summary.open_loop = !plan.shape.closed_loop && !plan.shape.at_once;
+  run.summary.goodput = bench.goodput;
+  if (!schedule.has_sessions()) run.summary.requested_rate_per_s = plan.shape.rate_per_s;
+  record.replications = Json::array();
+  for (const auto& one : replications) {
+    auto json = short_metrics(record::summarize(one.rows, run.summary));
+    json["seed"] = one.seed;
+    record.replications.push_back(std::move(json));
+  }
+  if (replications.size() < 2) record.replications = nullptr;
+  record::RowStore store{record::RowStore::Options{}};
+  auto& rows = store.add_appender();
+  for (const auto& row : sim::pooled(replications)) rows.append(row);
+  rows.flush();
+  store.seal();
+  record.metrics = record::summarize(store, run.summary);
+  run.rows = std::move(store);
+  record.simulation = simulation_json(replications, wall_s);
+  if (record.metrics.overloaded.value_or(false)) {
+    record.validity.warnings.push_back(
+        "overloaded: the queue grows until the run ends, so its latencies are those of its length");
+  }
+  load::judge(bench, record.metrics, run);
+  return run;
+}
+
+std::string simulation_lines(const record::Record& record) {
+  const auto& s = record.simulation;
+  std::string out = fmt::format(
+      "\nsimulated    {:.3g} requests/s of wall time ({:.3f} s), {} steps, {} events\n"
+      "replicas     busy {:.1f} % of the time, KV cache at most {:.1f} %, {} preemptions\n",
+      s.at("simulated_requests_per_s").get<double>(), s.at("wall_s").get<double>(),
+      s.at("steps").get<int64_t>(), s.at("events").get<int64_t>(),
+      100 * s.at("busy_fraction").get<double>(), 100 * s.at("kv_use_max").get<double>(),
+      s.at("preemptions").get<int64_t>());
+  if (const auto asked = s.at("prefix_query_tokens").get<int64_t>(); asked > 0) {
+    out +=
+        fmt::format("prefix cache {:.1f} % of the prompt tokens found\n",
+                    100.0 * s.at("prefix_hit_tokens").get<double>() / static_cast<double>(asked));
+  }
+  if (record.replications.is_array()) {
+    for (const auto& one : record.replications) {
+      const auto number = [&](const char* name, const char* which) {
+        const auto& value = one.at(name).at(which);
+        return value.is_null() ? std::string("-") : fmt::format("{:.4g}", value.get<double>());
+      };
+      out += fmt::format("seed {:<8} TTFT mean {} p99 {}, TPOT mean {}, E2E mean {} p99 {} ms\n",
+                         one.at("seed").get<uint64_t>(), number("ttft_ms", "mean"),
+                         number("ttft_ms", "p99"), number("tpot_ms", "mean"),
+                         number("e2e_ms", "mean"), number("e2e_ms", "p99"));
+    }
+  }
+  return out;
+}
+
+}  // namespace prony::cli
