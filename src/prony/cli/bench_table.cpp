@@ -85,7 +85,7 @@ void rates(std::string& out, const record::Record& record) {
                    m.token_sources.empty() ? "-" : counts(m.token_sources)));
 }
 
-void latencies(std::string& out, const Metrics& m) {
+void latencies(std::string& out, const Metrics& m, bool with_client) {
   out += fmt::format("\n{:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "[ms]", "n",
                      "mean", "p50", "p75", "p90", "p99", "p99.9", "max");
   latency(out, "TTFT from the send", m.ttft_ms);
@@ -96,8 +96,10 @@ void latencies(std::string& out, const Metrics& m) {
   latency(out, "ICL between events", m.icl_ms);
   latency(out, "E2E from the send", m.e2e_ms);
   latency(out, "E2E from the intention", m.e2e_intended_ms);
-  latency(out, "client: send lag", m.send_lag_ms);
-  latency(out, "client: read lag", m.read_lag_ms);
+  if (with_client) {
+    latency(out, "client: send lag", m.send_lag_ms);
+    latency(out, "client: read lag", m.read_lag_ms);
+  }
   if (m.tpot_undefined > 0) {
     out += fmt::format("TPOT is undefined for {} requests (a single token or event)\n",
                        m.tpot_undefined);
@@ -110,10 +112,18 @@ void latencies(std::string& out, const Metrics& m) {
 std::string bench_table(const record::Record& record) {
   const auto& system = record.system;
   std::string out;
-  line(out, "endpoint",
-       fmt::format("{}{} ({}), model {}", system.endpoint, system.details.value("path", ""),
-                   system.endpoint_type, system.model));
-  if (system.kind != record::SystemKind::kEndpoint) {
+  const bool simulated = record.source == record::Source::kSimulated;
+  if (simulated) {
+    line(out, "simulated",
+         fmt::format("{} x {} tp {} of {} under {}, router {}", system.details.value("replicas", 1),
+                     system.device, system.details.value("tp", 1), system.model, system.server,
+                     system.details.value("router", "")));
+  } else {
+    line(out, "endpoint",
+         fmt::format("{}{} ({}), model {}", system.endpoint, system.details.value("path", ""),
+                     system.endpoint_type, system.model));
+  }
+  if (!simulated && system.kind != record::SystemKind::kEndpoint) {
     line(out, "system",
          fmt::format("{}: its timing is not that of a real device{}", system_kind_name(system.kind),
                      system.device.empty() ? "" : " (" + system.device + ")"));
@@ -121,13 +131,14 @@ std::string bench_table(const record::Record& record) {
   line(out, "workload", record.workload.description);
   requests(out, record);
   rates(out, record);
-  latencies(out, record.metrics);
+  latencies(out, record.metrics, !simulated);
   out += turn_and_stage_lines(record.metrics) + single_stream_lines(record) + "\n" +
          statistics_lines(record.metrics) + slo_lines(record.slo);
   out += telemetry_lines(record.telemetry);
   for (const auto& warning : record.validity.warnings) line(out, "warning", warning);
   for (const auto& reason : record.validity.reasons) line(out, "INVALID", reason);
-  if (record.validity.valid) line(out, "validity", "valid: the client did not distort this run");
+  if (!simulated && record.validity.valid)
+    line(out, "validity", "valid: the client did not distort this run");
   return out;
 }
 
