@@ -53,52 +53,6 @@ record::Workload workload_of(const SimulateOptions& options, const SimulatePlan&
   return workload;
 }
 
-Json short_metrics(const record::Metrics& m) {
-  Json json;
-  json["completed"] = m.completed.value_or(0);
-  const auto number = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
-  json["output_throughput"] = number(m.output_throughput);
-  for (const auto& [name, stats] : {std::pair{"ttft_ms", &m.ttft_ms},
-                                    {"tpot_ms", &m.tpot_ms},
-                                    {"itl_ms", &m.itl_ms},
-                                    {"e2e_ms", &m.e2e_ms}}) {
-    json[name] = {
-        {"mean", number(stats->mean)}, {"p50", number(stats->p50)}, {"p99", number(stats->p99)}};
-  }
-  return json;
-}
-
-Json simulation_json(const std::vector<sim::Replication>& replications, double wall_s) {
-  sim::ClusterTotals sum;
-  double busy_s = 0, time_s = 0, kv = 0;
-  for (const auto& one : replications) {
-    const auto& t = one.totals;
-    sum.arrived += t.arrived;
-    sum.steps += t.steps;
-    sum.scheduled_tokens += t.scheduled_tokens;
-    sum.preemptions += t.preemptions;
-    sum.prefix_hit_tokens += t.prefix_hit_tokens;
-    sum.prefix_query_tokens += t.prefix_query_tokens;
-    sum.events += t.events;
-    for (const auto& replica : t.replicas) {
-      busy_s += core::to_seconds(replica.busy_ns);
-      time_s += core::to_seconds(t.end_ns);
-      kv = std::max(kv, replica.kv_use_max);
-    }
-  }
-  return {{"wall_s", wall_s},
-          {"simulated_requests_per_s", wall_s > 0 ? static_cast<double>(sum.arrived) / wall_s : 0},
-          {"events", sum.events},
-          {"replications", replications.size()},
-          {"steps", sum.steps},
-          {"scheduled_tokens", sum.scheduled_tokens},
-          {"preemptions", sum.preemptions},
-          {"prefix_query_tokens", sum.prefix_query_tokens},
-          {"prefix_hit_tokens", sum.prefix_hit_tokens},
-          {"busy_fraction", time_s > 0 ? busy_s / time_s : 0},
-          {"kv_use_max", kv}};
-}
-
 }  // namespace
 
 Result<load::BenchRun> simulated_run(const SimulateOptions& options, const SimulatePlan& plan,
@@ -131,7 +85,7 @@ Result<load::BenchRun> simulated_run(const SimulateOptions& options, const Simul
   if (!schedule.has_sessions()) run.summary.requested_rate_per_s = plan.shape.rate_per_s;
   record.replications = Json::array();
   for (const auto& one : replications) {
-    auto json = short_metrics(record::summarize(one.rows, run.summary));
+    auto json = replication_json(record::summarize(one.rows, run.summary));
     json["seed"] = one.seed;
     record.replications.push_back(std::move(json));
   }

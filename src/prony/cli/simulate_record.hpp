@@ -14,6 +14,9 @@ Result<load::BenchRun> simulated_run(const SimulateOptions& options, const Simul
                                      const workload::Schedule& schedule,
                                      const std::vector<sim::Replication>& replications,
                                      double wall_s);
+/// One replication, short; what all of them together cost and did.
+core::Json replication_json(const record::Metrics& metrics);
+core::Json simulation_json(const std::vector<sim::Replication>& replications, double wall_s);
 /// Under the table: how fast it was, what the replicas did, the spread of the replications.
 std::string simulation_lines(const record::Record& record);
 
