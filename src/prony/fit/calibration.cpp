@@ -10,7 +10,7 @@ namespace {
 constexpr double kValueMax = 1e300;
 
 // A YAML text in double quotes.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -44,7 +44,7 @@ std::string calibration_text(const Calibration& calibration) {
   if (calibration.held_out_mape) {
     out += fmt::format("held_out_mape: {}\n", *calibration.held_out_mape);
   }
-  out += fmt::format("refs:\n  data: {}\nparameters:\n", quoted(calibration.ref));
+  out += fmt::format("refs:\n  data: {}\nparameters:\n", in_quotes(calibration.ref));
   for (const auto& parameter : calibration.parameters) {
     out += fmt::format("  {}: {{value: {}, unit: \"{}\", origin: measured, ref: data}}\n",
                        parameter.name, parameter.value, parameter.unit);

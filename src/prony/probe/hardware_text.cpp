@@ -46,7 +46,7 @@ double share(double value) {
 }
 
 // Text inside quotes of a YAML file.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\') continue;
@@ -101,7 +101,7 @@ std::string hardware_text(const CpuProbe& probe, const Machine& machine) {
   std::string out = fmt::format(
       "schema: prony.hardware/1\nid: this\nname: \"{}, {} threads, {}\"\nvendor: this machine\n"
       "refs:\n  probe: \"prony probe on this machine, {}\"\n",
-      quoted(machine.cpu), probe.threads, kernels::isa_name(probe.isa), machine.taken_at);
+      in_quotes(machine.cpu), probe.threads, kernels::isa_name(probe.isa), machine.taken_at);
   const auto number = [](const char* key, double value, const char* unit) {
     return fmt::format("  {}: {{value: {:.6g}, unit: {}, origin: measured, ref: probe}}\n", key,
                        value, unit);

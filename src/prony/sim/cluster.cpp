@@ -136,9 +136,6 @@ class Simulation {
     }
     Flight& flight = flights_[static_cast<size_t>(slot)];
     const auto& entry = schedule_.entries[static_cast<size_t>(flight.index)];
-    for (size_t i = 0; i < replicas_.size(); ++i) {
-      views_[i] = {replicas_[i]->live(), replicas_[i]->pending_tokens(), true};
-    }
     const int32_t chosen = router_.choose(views_, entry.session, entry.prefix_group);
     sched::RequestSpec spec;
     spec.prompt_tokens = entry.input_tokens;
@@ -149,7 +146,15 @@ class Simulation {
       refuse(slot, added.error().message);
       return;
     }
+    see(chosen);
     start(chosen);
+  }
+
+  // What routers see of a replica, kept up where it changes: thousands of them are not asked each
+  // time.
+  void see(int32_t replica) {
+    const auto& of = *replicas_[static_cast<size_t>(replica)];
+    views_[static_cast<size_t>(replica)] = {of.live(), of.pending_tokens(), true};
   }
 
   void start(int32_t replica) {
@@ -179,6 +184,7 @@ class Simulation {
       }
       if (out.finished) done_.push_back(out.request);
     });
+    see(replica);
     for (const int64_t slot : done_) finish(slot);
     done_.clear();
     start(replica);

@@ -11,7 +11,7 @@ namespace {
 
 using Type = Value::Type;
 
-std::string quoted(std::string_view text, bool ascii) {
+std::string json_quoted(std::string_view text, bool ascii) {
   std::string out = "\"";
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;
@@ -58,7 +58,7 @@ class Writer {
         out_.append(number(value.real));
         break;
       case Type::kString:
-        out_.append_like(quoted(value.bytes(), style_.ascii), *value.text);
+        out_.append_like(json_quoted(value.bytes(), style_.ascii), *value.text);
         break;
       case Type::kSequence:
         if (value.sequence->kind == Sequence::Kind::kGenerator ||
@@ -151,7 +151,7 @@ class Writer {
       if (i > 0) out_.append(style_.item_separator);
       new_line();
       const Text key = key_text(entries[i].first);
-      out_.append_like(quoted(key.bytes, style_.ascii), key);
+      out_.append_like(json_quoted(key.bytes, style_.ascii), key);
       out_.append(style_.key_separator);
       write(entries[i].second);
     }
