@@ -164,7 +164,7 @@ function(prony_checks)
                            SKIP_RETURN_CODE 77)
       if(name MATCHES "_slow$")
         set_property(TEST e2e.${name} APPEND PROPERTY LABELS slow)
-      elseif(name MATCHES "^(certify|bench_find)$")  # judges times: not under sanitizers
+      elseif(name MATCHES "^(certify|bench_find|emulated|probe)$")  # judges times: not under sanitizers
         set_property(TEST e2e.${name} APPEND PROPERTY LABELS timing)
       endif()
     endif()

@@ -154,7 +154,8 @@ TEST(Plan, SaysByHowMuchTheNearestMissed) {
   // The nearest is the fastest of all for a user.
   q.slo = {};
   double fastest = 1;
-  for (const Candidate& each : search(q)->front) fastest = std::min(fastest, each.figures.tpot_s);
+  const auto unbound = search(q);  // named: the loop would outlive a temporary
+  for (const Candidate& each : unbound->front) fastest = std::min(fastest, each.figures.tpot_s);
   EXPECT_NEAR(found->missed, fastest * 1e3, 1e-9);
 
   Question large = question("llama-3.1-70b");
