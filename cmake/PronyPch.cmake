@@ -1,8 +1,8 @@
 # What nearly every source parses, parsed once a build folder: half the compile time of a test. Only where
-# PRONY_PCH is on (the presets with sanitizers): elsewhere a source must name all that it uses, and the
+# PRONY_PCH is on (the preset asan): elsewhere a source must name all that it uses, and the
 # preset `ci`, which builds everything too, finds the ones that do not.
 # prony_use_pch(target source|test)
-option(PRONY_PCH "precompiled headers (presets asan, tsan)" OFF)
+option(PRONY_PCH "precompiled headers (preset asan)" OFF)
 
 if(PRONY_PCH)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gen/pch.cpp CONTENT "// Carries a precompiled header.\n" @ONLY)
